@@ -1,0 +1,1 @@
+"""Bus and lease seams, the scheduler, the turn and the recovery coordinator."""

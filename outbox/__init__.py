@@ -1,0 +1,1 @@
+"""The relay and the adapters' contract: it carries effects out, and knows no sessions."""

@@ -1,0 +1,1 @@
+"""Ingress, routing rules, channels, cron, webhooks, the HTTP API and the console."""

@@ -1,0 +1,1 @@
+"""The nouns of a session, the one commit, and all SQL."""

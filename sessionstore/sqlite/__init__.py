@@ -1,0 +1,1 @@
+"""The embedded driver: SQLite, WAL, synchronous=FULL."""

@@ -1,0 +1,1 @@
+"""Turnline: one session, one turn at a time, on any channel."""

@@ -1,24 +1,24 @@
 """One error tree; each error has a stable code, says what to do next and whether a retry helps.
 
-    TurnlineError
-    ├── BadInput            what the caller sent cannot be used
-    │   ├── BadKey          a session key that does not parse, or is too long
-    │   ├── BadSettings     a setting is missing or wrong
-    │   └── TooLarge        over a stated limit
-    ├── Refused             the caller may not do this
-    │   ├── BadSignature    unsigned, or the signature does not fit
-    │   └── NotAllowed      the token or the namespace does not allow it
-    ├── NotFound            no such session, effect, approval, job or source
-    ├── Conflict            somebody else was first
-    │   ├── IdConflict      the id was used with another body
-    │   ├── AlreadyAnswered the question has its answer
-    │   ├── FenceLost       another owner has the session
-    │   └── Ambiguous       several things are meant
-    ├── NoRoute             a reply without anywhere to go
-    ├── StoreError          the store could not do it
-    │   ├── StoreBusy       locked or full; nothing was written
-    │   └── Damaged         a checksum or a sequence does not hold
-    └── Overloaded          a bound was reached; nothing was taken
+TurnlineError
+├── BadInput            what the caller sent cannot be used
+│   ├── BadKey          a session key that does not parse, or is too long
+│   ├── BadSettings     a setting is missing or wrong
+│   └── TooLarge        over a stated limit
+├── Refused             the caller may not do this
+│   ├── BadSignature    unsigned, or the signature does not fit
+│   └── NotAllowed      the token or the namespace does not allow it
+├── NotFound            no such session, effect, approval, job or source
+├── Conflict            somebody else was first
+│   ├── IdConflict      the id was used with another body
+│   ├── AlreadyAnswered the question has its answer
+│   ├── FenceLost       another owner has the session
+│   └── Ambiguous       several things are meant
+├── NoRoute             a reply without anywhere to go
+├── StoreError          the store could not do it
+│   ├── StoreBusy       locked or full; nothing was written
+│   └── Damaged         a checksum or a sequence does not hold
+└── Overloaded          a bound was reached; nothing was taken
 """
 
 

@@ -1,0 +1,38 @@
+"""The outbox as a queue: claims of lane heads, the durable `sending` mark, and settlements."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sessionstore.effect import Claimed, Settlement
+
+
+class OutboxQueue(Protocol):
+    """Rows leave in order per lane; every write about a row is guarded by its claim."""
+
+    async def claim(self, limit: int, ttl_s: float) -> list[Claimed]:
+        """Take due heads of lanes, at most one a lane.
+
+        A row without binds comes back already marked `sending`, durably; one with binds is only claimed, and must be
+        marked after its facts were looked at. A row whose claim ran out while `sending` becomes `unknown` instead.
+        """
+        ...
+
+    async def mark(self, claims: Sequence[Claimed]) -> list[bool]:
+        """Make `sending` durable; False where the claim is no longer ours."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
+        """Write the ends; durable on return. False where the claim is no longer ours: then nothing was written."""
+        ...
+
+    async def started(self, claim: Claimed, external_id: str) -> bool:
+        """Make the other side's id durable while the call still runs."""
+        ...
+
+    async def renew(self, claims: Sequence[Claimed], ttl_s: float) -> list[bool]:
+        """Lengthen claims of running calls; False where one is lost."""
+        ...
+
+    async def claim_unknown(self, limit: int, ttl_s: float) -> list[Claimed]:
+        """Take unknown rows that are due to be looked at."""
+        ...

@@ -19,10 +19,15 @@ FAST := $(wildcard tests/unit tests/architecture tests/conformance)
 check: lint
 	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) $(ARGS)
 
-## Everything: the lint of `check`, then every test, each once. A file stays on one worker, so that
-## the services it needs are started once.
-test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+## Everything: the lint of `check`, then every test, each once. A finding of the linter does not keep
+## the tests from running; it fails the whole. A file stays on one worker, so that the services it
+## needs are started once.
+test: install
+	@status=0; \
+	$(MAKE) --no-print-directory lint || status=$$?; \
+	echo $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS); \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS) || status=$$?; \
+	exit $$status
 
 lint: install
 	$(BIN)/ruff format --check .

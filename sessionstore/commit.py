@@ -1,7 +1,7 @@
 """The two kinds of commit. The closing commit is the only place where state, transcript, effects and waits appear."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sessionstore.effect import Effect
@@ -46,7 +46,7 @@ class TurnCommit:
     dead_reason: str = ""
     snapshot: bool = False
     lease_ttl_s: float = 30.0
-    dead_bodies: Mapping[int, bytes] = field(default_factory=dict)
+    journaled: bool = False  # a record commit was made for this turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,6 @@ class Committed:
     """Durable. `next_pos` is the row to run next (0: none now), `next_due` when something becomes due later.
 
     `receipts` are effects that have ended since; the next closing commit absorbs them.
-    `outbox` are the positions of the new effects, in order.
     """
 
     version: int

@@ -20,9 +20,7 @@ class EffectState(StrEnum):
     CANCELLED = "cancelled"
 
 
-ENDED: Final = frozenset(
-    {EffectState.DELIVERED, EffectState.FAILED, EffectState.EXPIRED, EffectState.CANCELLED}
-)
+ENDED: Final = frozenset({EffectState.DELIVERED, EffectState.FAILED, EffectState.EXPIRED, EffectState.CANCELLED})
 
 _S = EffectState
 TRANSITIONS: Final[Mapping[EffectState, frozenset[EffectState]]] = MappingProxyType(
@@ -30,9 +28,7 @@ TRANSITIONS: Final[Mapping[EffectState, frozenset[EffectState]]] = MappingProxyT
         _S.PENDING: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
         _S.SENDING: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.CANCELLED}),
         _S.RETRY: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
-        _S.UNKNOWN: frozenset(
-            {_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}
-        ),
+        _S.UNKNOWN: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}),
         _S.DELIVERED: frozenset(),
         _S.FAILED: frozenset({_S.RETRY}),  # an operator's resend
         _S.EXPIRED: frozenset({_S.RETRY}),

@@ -83,9 +83,7 @@ AcquireResult = Held | Busy | Gone
 class RowLeases(Protocol):
     """Leases as columns of the session's row."""
 
-    async def acquire(
-        self, refs: Sequence[SessionRef], owner: str, ttl_s: float
-    ) -> list[AcquireResult]:
+    async def acquire(self, refs: Sequence[SessionRef], owner: str, ttl_s: float) -> list[AcquireResult]:
         """Take free or run-out leases: fence plus one, a fresh nonce, and the session's load in one step."""
         ...
 

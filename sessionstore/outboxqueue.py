@@ -36,3 +36,7 @@ class OutboxQueue(Protocol):
     async def claim_unknown(self, limit: int, ttl_s: float) -> list[Claimed]:
         """Take unknown rows that are due to be looked at."""
         ...
+
+    async def next_due(self) -> float | None:
+        """When the next row is due to be sent or looked at (unix seconds)."""
+        ...

@@ -118,7 +118,7 @@ def _apply_dict(document: dict[str, Any], key: str, rest: list[str], op: Op) -> 
     elif op["op"] == "remove":
         del out[key]
     elif op["op"] == "replace":
-        out[key]  # noqa: B018 - replacing what is not there does not fit
+        out[key]
         out[key] = op["value"]
     elif op["op"] == "add":
         out[key] = op["value"]

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sessionstore.event import Event
-from sessionstore.inbox import PutResult
+from sessionstore.inbox import Accepted
+from sessionstore.wait import AnswerResult, NewAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,31 @@ class CronFire:
     events: tuple[Event, ...]
     nominals: tuple[str, ...]
     skipped: tuple[str, ...] = ()
+    overlap: str = "queue"
 
 
-class Timers(Protocol):
-    """Due timers become inbox rows."""
+class Waits(Protocol):
+    """Questions and timers: each ends once, in the transaction that writes its inbox row."""
 
-    async def fire_due(self, limit: int) -> list[PutResult]:
-        """Turn due timers and expired waits into inbox rows, in one transaction."""
+    async def answer(self, answers: Sequence[NewAnswer]) -> list[AnswerResult]:
+        """The first answer wins and is durable on return; a later one is told who was first."""
+        ...
+
+    async def fire_due(self, limit: int) -> list[Accepted]:
+        """Turn due timers and expired questions into inbox rows, in one transaction."""
         ...
 
     async def next_due(self) -> float | None:
-        """When the next timer or cron job is due (unix seconds)."""
+        """When the next one is due (unix seconds)."""
         ...
+
+    async def get(self, wait_id: str) -> dict[str, Any] | None:
+        """A wait with all its columns, or None."""
+        ...
+
+
+class Cron(Protocol):
+    """Declared jobs and their firings."""
 
     async def declare(self, jobs: Sequence[CronJob]) -> list[CronJob]:
         """Reconcile declared jobs with the stored ones, idempotently; returns them as stored."""
@@ -64,6 +78,10 @@ class Timers(Protocol):
         """All jobs, by name."""
         ...
 
-    async def fire(self, fires: Sequence[CronFire]) -> list[list[PutResult] | None]:
-        """Claim and write; None where another scheduler was first."""
+    async def next_due(self) -> float | None:
+        """When the next job is due (unix seconds)."""
+        ...
+
+    async def fire(self, fires: Sequence[CronFire]) -> list[list[Accepted] | None]:
+        """Claim and write; None where another scheduler was first. Durable on return."""
         ...

@@ -1,0 +1,212 @@
+"""The closing commit and the record commit on SQLite."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from sessionstore.clock import Clock
+from sessionstore.commit import (
+    AlreadyProcessed,
+    CommitResult,
+    Committed,
+    FenceRefused,
+    RecordCommit,
+    TurnCommit,
+    VersionConflict,
+)
+from sessionstore.errors import Damaged
+from sessionstore.inbox import RowStatus
+from sessionstore.leases import Lease
+from sessionstore.record import checksum
+from sessionstore.sqlite.arrivals import route_json
+from sessionstore.sqlite.counters import Tally
+from sessionstore.sqlite.database import Database, Transaction
+from sessionstore.sqlite.leases import next_row, receipts
+
+
+class SqliteCommits:
+    """`SessionStore` on SQLite."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._db = database
+        self._clock = clock
+
+    async def commit(self, batch: Sequence[TurnCommit]) -> list[CommitResult]:
+        """See `SessionStore.commit`."""
+        now = self._clock.now()
+
+        def operation(tx: Transaction) -> list[CommitResult]:
+            tally = Tally()
+            results = [_commit(tx, tally, turn, now) for turn in batch]
+            tally.flush(tx)
+            return results
+
+        return await self._db.write(operation)
+
+    async def record(self, batch: Sequence[RecordCommit]) -> list[bool]:
+        """See `SessionStore.record`."""
+        now = self._clock.now()
+        return await self._db.write(lambda tx: [_record(tx, item, now) for item in batch])
+
+
+def _commit(tx: Transaction, tally: Tally, turn: TurnCommit, now: float) -> CommitResult:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    # All judgement comes before the first write: a refused turn leaves no trace and disturbs no neighbour.
+    owner, fence, version, last_turn, seq, agent, epoch = tx.one("session_guard", (tenant, session))
+    if last_turn == turn.turn_id:
+        return AlreadyProcessed(turn.turn_id)
+    if owner != turn.lease.nonce or fence != turn.lease.fence:
+        return FenceRefused(fence)
+    if version != turn.version or seq + 1 != turn.first_seq:
+        return VersionConflict(version)
+    _settle_members(tx, turn, now)
+    last_seq = _append(tx, turn, epoch, now)
+    _put_record(tx, turn, last_seq, epoch, now)
+    if turn.effects:
+        _put_effects(tx, tally, turn, agent, epoch, now)
+    _put_waits(tx, turn, agent, epoch, now)
+    tx.run_many("outbox_absorb", [(pos,) for pos in turn.absorbed])
+    if turn.journaled:
+        tx.run("journal_clear", (tenant, session))
+        tx.run("step_clear", (tenant, session))
+    next_pos, next_due = next_row(tx, tenant, session, turn.run_id, now)
+    _put_head(tx, turn, last_seq, next_due, now)
+    tx.notice.touched.add(turn.lease.ref)
+    return Committed(version + 1, last_seq, next_pos, next_due, receipts(tx, tenant, session))
+
+
+def _settle_members(tx: Transaction, turn: TurnCommit, now: float) -> None:
+    status = RowStatus.DEAD if turn.dead_reason else RowStatus.SETTLED
+    for pos in turn.members:
+        if turn.dead_reason:
+            _put_dead(tx, turn, pos, now)
+        settled = tx.run("inbox_settle", (status.value, now, turn.turn_id, turn.dead_reason or None, pos))
+        if settled.rowcount != 1:
+            raise Damaged(
+                f"inbox row {pos} of {turn.lease.ref.session} is not queued any more",
+                hint="run `turnline audit`; it tells which rows are missing",
+            )
+
+
+def _put_dead(tx: Transaction, turn: TurnCommit, pos: int, now: float) -> None:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    source, event_id, body = tx.one("inbox_identity", (pos,))
+    dead_id = f"{turn.turn_id}.{pos}"
+    tx.run("dead_insert", (dead_id, tenant, session, source, event_id, pos, turn.dead_reason, body, now))
+
+
+def _append(tx: Transaction, turn: TurnCommit, epoch: int, now: float) -> int:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    rows = [
+        (tenant, session, seq, epoch, entry.type, now, turn.turn_id, orjson.dumps(entry.body))
+        for seq, entry in enumerate(turn.entries, turn.first_seq)
+    ]
+    tx.run_many("transcript_append", rows)
+    return turn.first_seq + len(rows) - 1
+
+
+def _put_record(tx: Transaction, turn: TurnCommit, seq: int, epoch: int, now: float) -> None:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    digest = checksum(turn.record)
+    tx.run("record_put", (tenant, session, seq, turn.record, digest))
+    if turn.snapshot:
+        tx.run("checkpoint_put", (tenant, session, seq, epoch, turn.turn_id, now, turn.record, digest))
+
+
+def _put_effects(tx: Transaction, tally: Tally, turn: TurnCommit, agent: str, epoch: int, now: float) -> None:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    for x in turn.effects:
+        row = (
+            tenant,
+            session,
+            x.effect_id,
+            agent,
+            epoch,
+            turn.run_id,
+            turn.turn_id,
+            x.lane,
+            x.adapter,
+            orjson.dumps(x.target),
+            orjson.dumps(x.body),
+            x.summary,
+            x.then,
+            orjson.dumps(x.binds) if x.binds else None,
+            x.approval,
+            x.idempotency,
+            x.on_unknown,
+            now,
+            x.expires_at,
+        )
+        tx.run("outbox_insert", row)
+    tally.add(tenant, "intended", now, len(turn.effects))
+    tx.notice.outbox = True
+
+
+def _put_waits(tx: Transaction, turn: TurnCommit, agent: str, epoch: int, now: float) -> None:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    rows = [
+        (
+            w.wait_id,
+            tenant,
+            session,
+            agent,
+            epoch,
+            turn.turn_id,
+            w.kind,
+            w.then,
+            w.question,
+            orjson.dumps(w.options),
+            orjson.dumps(w.binds),
+            orjson.dumps(w.data),
+            int(w.priority),
+            route_json(w.route),
+            w.due if w.due is not None else w.expires_at,
+            now,
+        )
+        for w in turn.waits
+    ]
+    tx.run_many("wait_insert", rows)
+    tx.run_many("wait_cancel", [(now, wait_id) for wait_id in turn.close_waits])
+    tx.notice.waits = tx.notice.waits or bool(rows)
+
+
+def _put_head(tx: Transaction, turn: TurnCommit, seq: int, due: float | None, now: float) -> None:
+    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+    totals = turn.totals
+    tx.run(
+        "session_commit",
+        (
+            tenant,
+            session,
+            turn.version + 1,
+            seq,
+            turn.status.value,
+            turn.run_id,
+            turn.turn_id,
+            due,
+            now + turn.lease_ttl_s,
+            route_json(turn.reply_route),
+            totals.turns,
+            totals.tokens,
+            totals.cost,
+            totals.seconds,
+            now,
+        ),
+    )
+
+
+def _record(tx: Transaction, item: RecordCommit, now: float) -> bool:
+    if not holds(tx, item.lease):
+        return False
+    tenant, session = item.lease.ref.tenant, item.lease.ref.session
+    tx.run("journal_pin", (tenant, session, item.turn_id, orjson.dumps(item.members), item.agent_version, now))
+    for step in item.steps:
+        row = (tenant, session, item.turn_id, step.key, step.args_hash, orjson.dumps(step.result), now)
+        tx.run("step_put", row)
+    return True
+
+
+def holds(tx: Transaction, lease: Lease) -> bool:
+    """Whether the lease's owner and fence are still the session's."""
+    row = tx.one("session_guard", (lease.ref.tenant, lease.ref.session))
+    return row is not None and row[0] == lease.nonce and row[1] == lease.fence

@@ -1,0 +1,1 @@
+"""One statement a file, named like the method that runs it."""

@@ -1,0 +1,2 @@
+INSERT INTO audit_trail (at, tenant, actor, action, target, detail)
+VALUES (?, ?, ?, ?, ?, ?)

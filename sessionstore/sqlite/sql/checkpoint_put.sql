@@ -1,0 +1,2 @@
+INSERT INTO checkpoint (tenant, session, seq, epoch, turn_id, at, body, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)

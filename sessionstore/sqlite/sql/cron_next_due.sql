@@ -1,0 +1,1 @@
+SELECT min(next_due) FROM cron WHERE paused = 0

@@ -1,0 +1,2 @@
+SELECT 1 FROM inbox
+WHERE tenant = ? AND session = ? AND source = ? AND status = 'queued' LIMIT 1

@@ -1,0 +1,1 @@
+UPDATE dead SET state = ? WHERE dead_id = ? AND state = 'dead'

@@ -1,0 +1,1 @@
+UPDATE inbox SET status = 'dropped', reason = ?, settled_at = ? WHERE pos = ?

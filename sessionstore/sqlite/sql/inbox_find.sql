@@ -1,0 +1,1 @@
+SELECT pos, status FROM inbox WHERE tenant = ? AND session = ? AND source = ? AND event_id = ?

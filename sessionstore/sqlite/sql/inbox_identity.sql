@@ -1,0 +1,1 @@
+SELECT source, event_id, body FROM inbox WHERE pos = ?

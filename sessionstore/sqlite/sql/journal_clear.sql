@@ -1,0 +1,1 @@
+DELETE FROM journal WHERE tenant = ? AND session = ?

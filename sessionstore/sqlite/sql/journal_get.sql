@@ -1,0 +1,1 @@
+SELECT turn_id, members, agent_version FROM journal WHERE tenant = ? AND session = ?

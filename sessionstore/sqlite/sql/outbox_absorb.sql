@@ -1,0 +1,1 @@
+UPDATE outbox SET absorbed = 1 WHERE pos = ?

@@ -1,0 +1,1 @@
+UPDATE outbox SET claim = ?, claim_until = ? WHERE effect_id = ? AND state = 'unknown' RETURNING pos

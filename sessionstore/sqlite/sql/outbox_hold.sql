@@ -1,0 +1,1 @@
+UPDATE outbox SET claim = ?, claim_until = ?, due = ? WHERE pos = ?

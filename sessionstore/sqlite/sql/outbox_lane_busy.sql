@@ -1,0 +1,2 @@
+SELECT 1 FROM outbox
+WHERE tenant = ? AND session = ? AND lane = ? AND blocks = 1 AND state IN ('sending', 'unknown') LIMIT 1

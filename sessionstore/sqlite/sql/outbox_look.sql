@@ -1,0 +1,1 @@
+UPDATE outbox SET claim = ?, claim_until = ? WHERE pos = ?

@@ -1,0 +1,2 @@
+UPDATE outbox SET head = 1
+WHERE pos = (SELECT min(pos) FROM outbox WHERE tenant = ? AND session = ? AND lane = ? AND blocks = 1)

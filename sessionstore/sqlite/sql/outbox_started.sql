@@ -1,0 +1,1 @@
+UPDATE outbox SET external_id = ? WHERE pos = ? AND claim = ?

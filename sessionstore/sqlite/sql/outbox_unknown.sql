@@ -1,0 +1,3 @@
+SELECT pos FROM outbox
+WHERE state = 'unknown' AND due IS NOT NULL AND due <= ?1 AND (claim IS NULL OR claim_until < ?1)
+ORDER BY due LIMIT ?2

@@ -1,0 +1,1 @@
+SELECT seq, body, checksum FROM record WHERE tenant = ? AND session = ?

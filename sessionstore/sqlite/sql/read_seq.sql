@@ -1,0 +1,1 @@
+SELECT seq FROM session WHERE tenant = ? AND session = ?

@@ -1,0 +1,3 @@
+INSERT INTO received (tenant, source, event_id, session, body_hash, at)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING

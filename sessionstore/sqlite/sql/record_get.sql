@@ -1,0 +1,1 @@
+SELECT body FROM record WHERE tenant = ? AND session = ?

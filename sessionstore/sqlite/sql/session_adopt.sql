@@ -1,0 +1,1 @@
+UPDATE session SET lease_until = 0 WHERE owner IS NOT NULL

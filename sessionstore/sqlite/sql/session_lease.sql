@@ -1,0 +1,1 @@
+SELECT lease_until FROM session WHERE tenant = ? AND session = ?

@@ -1,0 +1,2 @@
+SELECT min(due) FROM session
+WHERE due > ? AND status <> 'paused'

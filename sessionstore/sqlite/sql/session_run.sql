@@ -1,0 +1,1 @@
+SELECT run_id FROM session WHERE tenant = ? AND session = ?

@@ -1,0 +1,1 @@
+SELECT status FROM session WHERE tenant = ? AND session = ?

@@ -1,0 +1,1 @@
+UPDATE session SET tail = prior_tail, due = NULL WHERE tenant = ? AND session = ?

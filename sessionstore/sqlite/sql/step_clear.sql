@@ -1,0 +1,1 @@
+DELETE FROM step WHERE tenant = ? AND session = ?

@@ -1,0 +1,2 @@
+INSERT INTO transcript (tenant, session, seq, epoch, type, at, turn_id, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+SELECT wait_id FROM wait WHERE status = 'open' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?

@@ -1,0 +1,1 @@
+UPDATE wait SET status = ?, answer = ?, ended_at = ? WHERE wait_id = ? AND status = 'open'

@@ -150,7 +150,7 @@ def _check_types(parts: tuple[tuple[str, str], ...]) -> None:
         )
     kinds = [kind for kind, _ in parts]
     for kind in kinds:
-        if not _TYPE.fullmatch(kind):
+        if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
             raise BadKey(
                 f"{_shown(kind)} is not a part type.",
                 hint="A type is lower-case: a letter, then letters, digits and hyphens.",

@@ -1,0 +1,124 @@
+"""One HTTP client for all outgoing effects: guarded, without memory between requests, and it never sends twice.
+
+aiohttp repeats GET, PUT and DELETE by itself when a connection breaks, on a fresh connection too; here that is off,
+because only the relay may repeat an effect. Cookies, redirects and proxies from the environment are off as well: none
+of them may carry something from one session's effect into another's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from outbox.adapter import NotSent, Unknown
+from outbox.classify import classify_exception
+from outbox.egress import EgressPolicy, GuardedConnector
+
+BODY_BYTES_MAX = 1_048_576
+USER_AGENT = "turnline"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """Bounds of the shared client.
+
+    `connect_timeout_s` covers waiting for a free connection, DNS, TCP and TLS; running out of it proves that nothing
+    was sent. `keepalive_s` is below the five seconds after which common servers close idle connections: a request
+    that crosses with the close ends as unknown.
+    """
+
+    connections_max: int = 200
+    connect_timeout_s: float = 10.0
+    keepalive_s: float = 4.0
+    answer_bytes_max: int = 65_536
+
+
+class AnswerEnd(StrEnum):
+    """How the body of an answer ended."""
+
+    COMPLETE = "complete"
+    CAPPED = "capped"  # longer than we read
+    CUT = "cut"  # the connection broke or the time ran out
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer; `body` holds at most `answer_bytes_max` bytes."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    end: AnswerEnd
+
+
+class HttpClient:
+    """The client; its connections are opened in the loop that first sends. Shared by adapters; `close` may repeat."""
+
+    def __init__(
+        self,
+        policy: EgressPolicy | None = None,
+        limits: ClientLimits | None = None,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self.policy = policy or EgressPolicy()
+        self.limits = limits or ClientLimits()
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def exchange(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, timeout_s: float
+    ) -> Answer | NotSent | Unknown:
+        """Send one request, once, and read the answer. Raises nothing but cancellation.
+
+        `url` must have passed the policy's `check_url`. `timeout_s` is for everything together.
+        """
+        session = self._session or self._open()
+        timeout = aiohttp.ClientTimeout(total=timeout_s, connect=min(self.limits.connect_timeout_s, timeout_s / 2))
+        try:
+            async with session.request(
+                method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
+            ) as response:
+                content, end = await self._read(response)
+                return Answer(response.status, response.headers, content, end)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return classify_exception(error)
+
+    async def close(self) -> None:
+        """Close all connections. A later `exchange` opens new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _read(self, response: aiohttp.ClientResponse) -> tuple[bytes, AnswerEnd]:
+        chunks = bytearray()
+        try:
+            while chunk := await response.content.readany():
+                chunks += chunk
+                if len(chunks) > self.limits.answer_bytes_max:
+                    response.close()
+                    return bytes(chunks[: self.limits.answer_bytes_max]), AnswerEnd.CAPPED
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return bytes(chunks[: self.limits.answer_bytes_max]), AnswerEnd.CUT
+        return bytes(chunks), AnswerEnd.COMPLETE
+
+    def _open(self) -> aiohttp.ClientSession:
+        connector = GuardedConnector(
+            self.policy,
+            connections_max=self.limits.connections_max,
+            keepalive_s=self.limits.keepalive_s,
+            resolver=self._resolver,
+        )
+        # "identity": a small compressed answer may unpack to gigabytes.
+        session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
+            auto_decompress=False,
+        )
+        # There is no public switch for this; a test that counts arrivals holds it in place.
+        session._retry_connection = False
+        self._session = session
+        return session

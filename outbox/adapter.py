@@ -2,7 +2,7 @@
 
 A timeout is not a failure. An adapter says `NotSent` only when it can prove that nothing was done (refused connect,
 DNS, TLS, 4xx, 429), `Rejected` when the other side gave a final no, `Unknown` when bytes may have arrived.
-Rejected design: exceptions for outcomes. A forgotten `except` would turn "unknown" into "failed", and failed is retried.
+Rejected: exceptions for outcomes. A forgotten `except` would turn "unknown" into "failed", and failed is retried.
 No adapter retries on its own: the relay owns attempts.
 """
 
@@ -137,14 +137,17 @@ class EffectAdapter(Protocol):
     """Carries one kind of effect out."""
 
     name: str
-    limits: Limits
+
+    def limits_for(self, target: Mapping[str, Any]) -> Limits:
+        """The promises for one address; they may differ from one endpoint or tool to the next."""
+        ...
 
     async def send(self, sending: Sending) -> SendResult:
         """Do it once. Never raises for an outcome; an exception counts as `Unknown`."""
         ...
 
     async def lookup(self, sending: Sending) -> LookupResult:
-        """Ask whether it was done. Only called when `limits.idempotency` is LOOKUP."""
+        """Ask whether it was done. Only called when the limits' idempotency is LOOKUP."""
         ...
 
     async def close(self) -> None:

@@ -35,6 +35,7 @@ class TurnCommit:
     first_seq: int
     entries: tuple[Entry, ...]
     record: bytes
+    record_sha256: str
     status: Status
     totals: Totals
     run_id: str = ""

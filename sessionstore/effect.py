@@ -6,6 +6,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
+from sessionstore.event import ReplyRoute
+
 
 class EffectState(StrEnum):
     """States of design 9; `sending` is durable before the first byte leaves."""
@@ -26,7 +28,8 @@ _S = EffectState
 TRANSITIONS: Final[Mapping[EffectState, frozenset[EffectState]]] = MappingProxyType(
     {
         _S.PENDING: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
-        _S.SENDING: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.CANCELLED}),
+        # expired and cancelled: marked, then at the last look before the first byte not sent after all
+        _S.SENDING: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}),
         _S.RETRY: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
         _S.UNKNOWN: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}),
         _S.DELIVERED: frozenset(),
@@ -57,7 +60,7 @@ class Effect:
     binds: Mapping[str, Any] = field(default_factory=dict)
     approval: str = ""
     expires_at: float | None = None
-    idempotency: str = "none"
+    route: ReplyRoute | None = None  # the turn's; it travels with the outcome
     on_unknown: str = "ask"  # ask | resend | drop: when neither class nor look-up can decide
 
 

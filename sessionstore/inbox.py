@@ -1,6 +1,6 @@
 """The inbox: events made durable and deduplicated, in the order in which a session will see them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -40,7 +40,7 @@ class InboxRow:
     event: Event
     received_at: float
     epoch: int
-    attempts: int = 0
+    due: float = 0.0
     size: int = 0
 
 
@@ -106,6 +106,6 @@ class Inbox(Protocol):
         """The session's rows that may run now or later, in running order."""
         ...
 
-    async def runnable(self, limit: int) -> list[SessionRef]:
-        """Sessions with a row due now and no live lease, longest due first."""
+    async def runnable(self, agents: Collection[str], limit: int) -> list[SessionRef]:
+        """Sessions of these agents with a row due now and no live lease, longest due first; `limit` a tenant."""
         ...

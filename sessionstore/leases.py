@@ -95,6 +95,9 @@ class RowLeases(Protocol):
         """Give back what is still ours. Durable when it returns."""
         ...
 
-    async def attempt(self, lease: Lease, pos: int) -> int:
-        """Count a start of row `pos` after a takeover, durably; returns the count. Raises FenceLost."""
+    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None) -> int:
+        """Count a start, or a failure, of row `pos`, durably; returns the count without progress. Raises FenceLost.
+
+        With `due` the row is put off until then (unix seconds), and the session's later rows wait behind it.
+        """
         ...

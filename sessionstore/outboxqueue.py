@@ -1,6 +1,6 @@
 """The outbox as a queue: claims of lane heads, the durable `sending` mark, and settlements."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from sessionstore.effect import Claimed, Settlement
@@ -9,11 +9,12 @@ from sessionstore.effect import Claimed, Settlement
 class OutboxQueue(Protocol):
     """Rows leave in order per lane; every write about a row is guarded by its claim."""
 
-    async def claim(self, limit: int, ttl_s: float) -> list[Claimed]:
-        """Take due heads of lanes, at most one a lane.
+    async def claim(self, adapters: Collection[str], limit: int, ttl_s: float) -> list[Claimed]:
+        """Take due heads of lanes, at most one a lane, of the adapters that the caller has.
 
-        A row without binds comes back already marked `sending`, durably; one with binds is only claimed, and must be
-        marked after its facts were looked at. A row whose claim ran out while `sending` becomes `unknown` instead.
+        A row comes back already marked `sending`, durably, unless it has binds or has expired: such a one is only
+        claimed, and must be marked after its facts were looked at, or settled. A row whose claim ran out while
+        `sending` becomes `unknown` instead, and is not returned here.
         """
         ...
 
@@ -33,7 +34,7 @@ class OutboxQueue(Protocol):
         """Lengthen claims of running calls; False where one is lost."""
         ...
 
-    async def claim_unknown(self, limit: int, ttl_s: float) -> list[Claimed]:
+    async def claim_unknown(self, adapters: Collection[str], limit: int, ttl_s: float) -> list[Claimed]:
         """Take unknown rows that are due to be looked at."""
         ...
 

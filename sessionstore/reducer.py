@@ -104,6 +104,16 @@ def _outcome_received(record: Record, body: Body) -> Record:
     return _error(record, body["error"]) if body["error"] else record
 
 
+def _outcome_asked(record: Record, body: Body) -> Record:
+    """A person has to say how it ended: it is still awaited, but holds its run open no longer."""
+    awaited = record["execution"]["awaited"]
+    item = awaited.get(body["effect_id"])
+    if item is None:
+        return record
+    asked = {**awaited, body["effect_id"]: {**item, "kind": "asked"}}
+    return _with(record, "execution", awaited=asked)
+
+
 def _turn_failed(record: Record, body: Body) -> Record:
     return _error(record, body["error"])
 
@@ -147,6 +157,7 @@ _FOLDS: Final[Mapping[str, Fold]] = MappingProxyType(
         "wait.closed": _wait_closed,
         "effect.requested": _effect_requested,
         "outcome.received": _outcome_received,
+        "outcome.asked": _outcome_asked,
         "turn.failed": _turn_failed,
         "turn.closed": _turn_closed,
         "session.status": _status,

@@ -38,7 +38,7 @@ def arrive(tx: Transaction, tally: Tally, event: Event, now: float) -> Accepted 
     head = (event.tenant, event.session, event.agent, pos, due, now, int(event.rank))
     previous, epoch, _status = tx.one("session_arrive", head)
     tally.add(event.tenant, "accepted", now)
-    accepted = Accepted(InboxRow(pos, event, now, epoch, size=len(body)), previous)
+    accepted = Accepted(InboxRow(pos, event, now, epoch, due, len(body)), previous)
     tx.notice.rows.append(accepted)
     tx.notice.touched.add(SessionRef(event.tenant, event.session))
     return accepted

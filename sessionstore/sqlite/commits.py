@@ -17,7 +17,6 @@ from sessionstore.commit import (
 from sessionstore.errors import Damaged
 from sessionstore.inbox import RowStatus
 from sessionstore.leases import Lease
-from sessionstore.record import checksum
 from sessionstore.sqlite.arrivals import route_json
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
@@ -107,7 +106,7 @@ def _append(tx: Transaction, turn: TurnCommit, epoch: int, now: float) -> int:
 
 def _put_record(tx: Transaction, turn: TurnCommit, seq: int, epoch: int, now: float) -> None:
     tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
-    digest = checksum(turn.record)
+    digest = turn.record_sha256
     tx.run("record_put", (tenant, session, seq, turn.record, digest))
     if turn.snapshot:
         tx.run("checkpoint_put", (tenant, session, seq, epoch, turn.turn_id, now, turn.record, digest))
@@ -132,7 +131,7 @@ def _put_effects(tx: Transaction, tally: Tally, turn: TurnCommit, agent: str, ep
             x.then,
             orjson.dumps(x.binds) if x.binds else None,
             x.approval,
-            x.idempotency,
+            route_json(x.route),
             x.on_unknown,
             now,
             x.expires_at,
@@ -203,6 +202,7 @@ def _record(tx: Transaction, item: RecordCommit, now: float) -> bool:
     for step in item.steps:
         row = (tenant, session, item.turn_id, step.key, step.args_hash, orjson.dumps(step.result), now)
         tx.run("step_put", row)
+    tx.run("session_progress", (tenant, session))
     return True
 
 

@@ -1,6 +1,6 @@
 """The inbox on SQLite."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sessionstore.clock import Clock
 from sessionstore.inbox import (
@@ -40,13 +40,16 @@ class SqliteInbox:
         found = await self._db.read(lambda tx: tx.all("inbox_queued", (ref.tenant, ref.session, limit)))
         return [inbox_row(ref.tenant, ref.session, row) for row in found]
 
-    async def runnable(self, limit: int) -> list[SessionRef]:
+    async def runnable(self, agents: Collection[str], limit: int) -> list[SessionRef]:
         """See `Inbox.runnable`; `limit` holds for each tenant, so that none hides another."""
         now = self._clock.now()
+        names = f",{','.join(agents)},"
 
         def query(tx: Transaction) -> list[SessionRef]:
             tenants = [row[0] for row in tx.all("session_tenants")]
-            return [SessionRef(t, row[0]) for t in tenants for row in tx.all("session_runnable", (t, now, limit))]
+            return [
+                SessionRef(t, row[0]) for t in tenants for row in tx.all("session_runnable", (t, now, names, limit))
+            ]
 
         return await self._db.read(query)
 

@@ -46,13 +46,12 @@ class SqliteLeases:
         rows = [(x.ref.tenant, x.ref.session, x.nonce) for x in leases]
         await self._db.write(lambda tx: tx.run_many("session_release", rows))
 
-    async def attempt(self, lease: Lease, pos: int) -> int:
+    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None) -> int:
         """See `RowLeases.attempt`."""
-        parameters = (lease.ref.tenant, lease.ref.session, lease.nonce, lease.fence, pos)
-        row = await self._db.write(lambda tx: tx.one("session_attempt", parameters))
+        row = await self._db.write(lambda tx: _attempt(tx, lease, pos, due))
         if row is None:
             raise FenceLost(f"{lease.ref.session} has another owner", hint="nothing to do; its owner goes on")
-        return int(row[0])
+        return row
 
 
 def _acquire(tx: Transaction, ref: SessionRef, owner: str, now: float, until: float) -> AcquireResult:
@@ -102,3 +101,14 @@ def _journal(tx: Transaction, tenant: str, session: str) -> Journal | None:
         for key, args_hash, result in tx.all("step_list", (tenant, session, turn_id))
     }
     return Journal(turn_id, tuple(orjson.loads(members)), agent_version, steps)
+
+
+def _attempt(tx: Transaction, lease: Lease, pos: int, due: float | None) -> int | None:
+    key = (lease.ref.tenant, lease.ref.session)
+    row = tx.one("session_attempt", (*key, lease.nonce, lease.fence, pos))
+    if row is None:
+        return None
+    if due is not None:
+        tx.run("inbox_defer", (due, pos))
+        tx.run("session_defer", (*key, due))
+    return int(row[0])

@@ -120,4 +120,4 @@ def _no_such_effect(tx: Transaction, effect_id: str, wanted: str) -> NoReturn:
     row = tx.one("read_effect", (effect_id,))
     if row is None:
         raise NotFound(f"no effect {effect_id!r}", hint="`turnline effects list` shows them")
-    raise Conflict(f"effect {effect_id!r} is {row[18]}, not {wanted}", hint="nothing was changed")
+    raise Conflict(f"effect {effect_id!r} is {row[17]}, not {wanted}", hint="nothing was changed")

@@ -1,7 +1,7 @@
 """The outbox on SQLite: claims of lane heads, the durable mark, and settlements."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import orjson
 
@@ -25,10 +25,11 @@ class SqliteOutbox:
         self._db = database
         self._clock = clock
 
-    async def claim(self, limit: int, ttl_s: float) -> list[Claimed]:
+    async def claim(self, adapters: Collection[str], limit: int, ttl_s: float) -> list[Claimed]:
         """See `OutboxQueue.claim`."""
         now = self._clock.now()
-        return await self._db.write(lambda tx: _claim(tx, limit, now, now + ttl_s))
+        names = f",{','.join(adapters)},"
+        return await self._db.write(lambda tx: _claim(tx, names, limit, now, now + ttl_s))
 
     async def mark(self, claims: Sequence[Claimed]) -> list[bool]:
         """See `OutboxQueue.mark`."""
@@ -61,13 +62,14 @@ class SqliteOutbox:
             lambda tx: [tx.run("outbox_renew", (now + ttl_s, c.pos, c.nonce, now)).rowcount == 1 for c in claims]
         )
 
-    async def claim_unknown(self, limit: int, ttl_s: float) -> list[Claimed]:
+    async def claim_unknown(self, adapters: Collection[str], limit: int, ttl_s: float) -> list[Claimed]:
         """See `OutboxQueue.claim_unknown`."""
         now = self._clock.now()
+        names = f",{','.join(adapters)},"
 
         def operation(tx: Transaction) -> list[Claimed]:
             nonce = secrets.token_hex(NONCE_BYTES)
-            found = [row[0] for row in tx.all("outbox_unknown", (now, limit))]
+            found = [row[0] for row in tx.all("outbox_unknown", (now, names, limit))]
             tx.run_many("outbox_look", [(nonce, now + ttl_s, pos) for pos in found])
             return [claimed_from(tx.one("outbox_get", (pos,))) for pos in found]
 
@@ -88,13 +90,13 @@ def sweep(tx: Transaction, now: float) -> None:
     tx.run("outbox_unclaim", (now,))
 
 
-def _claim(tx: Transaction, limit: int, now: float, until: float) -> list[Claimed]:
+def _claim(tx: Transaction, adapters: str, limit: int, now: float, until: float) -> list[Claimed]:
     sweep(tx, now)
     nonce = secrets.token_hex(NONCE_BYTES)
-    found = tx.all("outbox_claimable", (now, limit))
-    tx.run_many("outbox_send", [(nonce, until, now, pos) for pos, bound in found if not bound])
-    # A bound row is not marked yet: its facts are looked at first. If we die meanwhile it is due again by itself.
-    tx.run_many("outbox_hold", [(nonce, until, until, pos) for pos, bound in found if bound])
+    found = tx.all("outbox_claimable", (now, adapters, limit))
+    tx.run_many("outbox_send", [(nonce, until, now, pos) for pos, held in found if not held])
+    # A bound or expired row is not marked: it is looked at first. If we die meanwhile it is due again by itself.
+    tx.run_many("outbox_hold", [(nonce, until, until, pos) for pos, held in found if held])
     return [claimed_from(tx.one("outbox_get", (pos,))) for pos, _ in found]
 
 
@@ -126,7 +128,7 @@ def settle(tx: Transaction, tally: Tally, s: Settlement, now: float) -> bool:
         tx.notice.outbox = True
     if s.state is EffectState.UNKNOWN:
         tx.notice.unknown = True
-    if ended and not unwanted and (s.claim.effect.then or s.outcome == "void"):
+    if not blocks and not unwanted and (s.claim.effect.then or s.outcome == "void"):
         _tell(tx, tally, s, now)
     return True
 
@@ -139,7 +141,7 @@ def _tell(tx: Transaction, tally: Tally, s: Settlement, now: float) -> None:
     data = {
         "effect_id": claim.effect.effect_id,
         "then": claim.effect.then,
-        "outcome": s.outcome or s.state.value,
+        "outcome": "asked" if s.asked else s.outcome or s.state.value,
         "result": s.result,
         "error": s.error,
         "receipt": s.receipt,
@@ -152,7 +154,7 @@ def _tell(tx: Transaction, tally: Tally, s: Settlement, now: float) -> None:
     event = Event(
         tenant=claim.tenant,
         source="outbox",
-        id=f"{claim.effect.effect_id}.{claim.attempts}",
+        id=f"{claim.effect.effect_id}.{claim.attempts}.{data['outcome']}",
         type=f"effect.{data['outcome']}",
         session=claim.session,
         agent=claim.agent,
@@ -160,5 +162,6 @@ def _tell(tx: Transaction, tally: Tally, s: Settlement, now: float) -> None:
         time=now,
         kind=Kind.OUTCOME,
         rank=rank,
+        reply_route=claim.effect.route,
     )
     arrive(tx, tally, event, now)

@@ -55,7 +55,6 @@ EFFECT = [
     "then",
     "binds",
     "approval",
-    "idempotency",
     "on_unknown",
     "state",
     "due",

@@ -49,10 +49,10 @@ def event_from(tenant: str, session: str, body: bytes) -> Event:
     )
 
 
-def inbox_row(tenant: str, session: str, row: tuple[int, float, int, bytes]) -> InboxRow:
-    """From `pos, received_at, epoch, body`."""
-    pos, received_at, epoch, body = row
-    return InboxRow(pos, event_from(tenant, session, body), received_at, epoch, size=len(body))
+def inbox_row(tenant: str, session: str, row: tuple[int, float, int, float, bytes]) -> InboxRow:
+    """From `pos, received_at, epoch, due, body`."""
+    pos, received_at, epoch, due, body = row
+    return InboxRow(pos, event_from(tenant, session, body), received_at, epoch, due, len(body))
 
 
 def head_from(tenant: str, session: str, row: tuple[Any, ...]) -> Head:
@@ -83,7 +83,7 @@ def head_from(tenant: str, session: str, row: tuple[Any, ...]) -> Head:
 def claimed_from(row: tuple[Any, ...]) -> Claimed:
     """From the columns that `outbox_get` returns."""
     (pos, tenant, session, agent, epoch, run_id, turn_id, effect_id, adapter, lane, target, body, summary) = row[:13]
-    (then, binds, approval, expires_at, idempotency, on_unknown, state, attempts, claim, until) = row[13:23]
+    (then, binds, approval, route, expires_at, on_unknown, state, attempts, claim, until) = row[13:23]
     (created_at, sent_at, external_id, unwanted, error, checks) = row[23:29]
     effect = Effect(
         effect_id=effect_id,
@@ -96,8 +96,8 @@ def claimed_from(row: tuple[Any, ...]) -> Claimed:
         binds=orjson.loads(binds) if binds else {},
         approval=approval,
         expires_at=expires_at,
-        idempotency=idempotency,
         on_unknown=on_unknown,
+        route=orjson.loads(route) if route else None,
     )
     return Claimed(
         pos=pos,

@@ -142,7 +142,7 @@ CREATE TABLE outbox (
     then_name TEXT NOT NULL,
     binds BLOB,
     approval TEXT NOT NULL,
-    idempotency TEXT NOT NULL,
+    route BLOB,
     on_unknown TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending',
     blocks INTEGER NOT NULL DEFAULT 1,

@@ -1,3 +1,3 @@
-SELECT pos, received_at, epoch, body FROM inbox
+SELECT pos, received_at, epoch, due, body FROM inbox
 WHERE tenant = ? AND session = ? AND status = 'queued'
 ORDER BY rank, pos LIMIT ?

@@ -1,3 +1,4 @@
-SELECT pos, binds IS NOT NULL FROM outbox
+SELECT pos, binds IS NOT NULL OR coalesce(expires_at <= ?1, 0) FROM outbox
 WHERE head = 1 AND due IS NOT NULL AND due <= ?1 AND state IN ('pending', 'retry')
-ORDER BY due LIMIT ?2
+    AND instr(?2, ',' || adapter || ',') > 0
+ORDER BY due LIMIT ?3

@@ -1,5 +1,5 @@
 SELECT pos, effect_id, tenant, session, agent, epoch, run_id, turn_id, lane, adapter, target, body, summary, then_name, binds,
-    approval, idempotency, on_unknown, state, due, expires_at, attempts, checks, claim_until, external_id, receipt, result,
+    approval, on_unknown, state, due, expires_at, attempts, checks, claim_until, external_id, receipt, result,
     error, unwanted, possible_duplicate, created_at, sent_at, settled_at
 FROM outbox
 WHERE (?1 IS NULL OR tenant = ?1) AND (?2 IS NULL OR session = ?2)

@@ -1,5 +1,5 @@
 SELECT pos, effect_id, tenant, session, agent, epoch, run_id, turn_id, lane, adapter, target, body, summary, then_name, binds,
-    approval, idempotency, on_unknown, state, due, expires_at, attempts, checks, claim_until, external_id, receipt, result,
+    approval, on_unknown, state, due, expires_at, attempts, checks, claim_until, external_id, receipt, result,
     error, unwanted, possible_duplicate, created_at, sent_at, settled_at
 FROM outbox
 WHERE tenant = ?1 AND session = ?2 AND (?3 = '' OR instr(?3, ',' || state || ',') > 0)

@@ -1,0 +1,110 @@
+"""Dispatch: which handler gets these rows, and with what. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from consumers.agent import Agent
+from consumers.compose import answer_status
+from consumers.outcome import Decision, Fired, Outcome
+from sessionstore import patch
+from sessionstore.event import Event, Kind
+from sessionstore.inbox import InboxRow
+from sessionstore.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A handler and its arguments after the turn. `binds` are the facts to look at again before it runs."""
+
+    name: str
+    handler: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    binds: Mapping[str, Any] = field(default_factory=dict)
+    approval: str = ""
+
+    def with_facts(self, facts: Mapping[str, Any]) -> "Dispatch":
+        """An approval whose facts have moved is void before its handler sees it."""
+        moved = {name: value for name, value in facts.items() if not patch.same(self.binds[name], value)}
+        if not moved:
+            return self
+        arguments = tuple(
+            replace(a, status="void", facts=moved) if isinstance(a, Decision) and a.status == "approved" else a
+            for a in self.arguments
+        )
+        return replace(self, arguments=arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class NoHandler:
+    """Recorded, and nothing runs. `ask_again` names a question that is void and has to be asked anew."""
+
+    reason: str
+    ask_again: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def dispatch(agent: Agent[Any], record: Record, rows: Sequence[InboxRow]) -> Dispatch | NoHandler:
+    """Who handles these rows, given what the session awaits."""
+    event = rows[-1].event
+    match event.kind:
+        case Kind.MESSAGE | Kind.CRON | Kind.COMMAND:
+            handler = agent.handler_for(event.type)
+            if handler is None:
+                return NoHandler(f"agent {agent.name!r} has no handler for {event.type!r}")
+            return Dispatch(event.type, handler)
+        case Kind.ANSWER:
+            return _answer(agent, record, event)
+        case Kind.TIMER:
+            return _continue(
+                agent, record, event, event.data["wait_id"], Fired(event.data["wait_id"], event.data["data"])
+            )
+        case Kind.OUTCOME:
+            return _outcome(agent, record, event)
+        case _:
+            assert_never(event.kind)
+
+
+def _answer(agent: Agent[Any], record: Record, event: Event) -> Dispatch | NoHandler:
+    data = event.data
+    decision = Decision(
+        status=answer_status(data),
+        answer=data["answer"],
+        by=data["by"],
+        note=data["note"],
+        question=data["question"],
+        wait_id=data["wait_id"],
+        data=data["data"],
+    )
+    found = _continue(agent, record, event, data["wait_id"], decision)
+    if isinstance(found, Dispatch) and data["binds"]:
+        return replace(found, binds=data["binds"], approval=data["wait_id"])
+    return found
+
+
+def _outcome(agent: Agent[Any], record: Record, event: Event) -> Dispatch | NoHandler:
+    data = event.data
+    if data["outcome"] == "asked":
+        return NoHandler("nobody can tell whether it was done; a person has to say")
+    if data["outcome"] == "void" and data["approval"]:
+        return NoHandler("the approval is void: what it was given for has changed", data["approval"], data["facts"])
+    outcome: Outcome[Any] = Outcome(
+        status=data["outcome"],
+        result=data["result"],
+        error=data["error"],
+        receipt=data["receipt"],
+        external_id=data["external_id"],
+        effect_id=data["effect_id"],
+        facts=data["facts"],
+    )
+    return _continue(agent, record, event, data["effect_id"], outcome)
+
+
+def _continue(agent: Agent[Any], record: Record, event: Event, awaited: str, argument: Any) -> Dispatch | NoHandler:
+    if awaited not in record["execution"]["awaited"]:
+        return NoHandler("what this answers is not awaited any more")
+    name = event.data["then"]
+    handler = agent.continuations.get(name)
+    if handler is None:
+        return NoHandler(f"agent {agent.name!r} has no continuation {name!r}")
+    return Dispatch(name, handler, (argument,))

@@ -1,0 +1,1 @@
+UPDATE inbox SET due = ? WHERE pos = ? AND status = 'queued'

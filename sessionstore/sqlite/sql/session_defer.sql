@@ -1,0 +1,1 @@
+UPDATE session SET due = ?3 WHERE tenant = ?1 AND session = ?2

@@ -1,2 +1,0 @@
-SELECT min(due) FROM session
-WHERE due > ? AND status <> 'paused'

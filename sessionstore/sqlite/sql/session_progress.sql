@@ -1,0 +1,1 @@
+UPDATE session SET attempt = 0 WHERE tenant = ? AND session = ?

@@ -15,13 +15,13 @@ from typing import Any
 
 import orjson
 import structlog
-from pydantic import BaseModel, ValidationError
 
 from consumers.agent import Agent, QueuePolicy
 from consumers.compose import Composed, TurnMeta, compose, turn_id_for
 from consumers.dispatch import Dispatch, NoHandler, dispatch
 from consumers.intents import AskIntent, Intents, ReplyIntent
 from consumers.loaded import Loaded, after_commit
+from consumers.state import describe, plain_state, state_from
 from consumers.steps import Steps
 from consumers.turn import Session, Turn
 from sessionstore.clock import Clock
@@ -277,7 +277,7 @@ class _Running:
             turn.close()
         seconds = time.perf_counter() - started
         await self._observe_bound(turn.intents)
-        state = _plain_state(self.agent, turn.state)
+        state = plain_state(self.agent, turn.state)
         meta = self.runner.meta(self, what.name, seconds, what.approval)
         return compose(self.loaded, self.rows, meta, turn.intents, state)
 
@@ -289,12 +289,11 @@ class _Running:
                 f"agent {self.agent.name!r} has no observer of {name!r}",
                 hint=f"declare one with @agent.observer({name!r})",
             )
-        state = _state_from(self.agent, self.loaded.record["state"])
-        value = await self._call(observer, self._described(state))
+        value = await self._call(observer, self._described(None))
         return orjson.loads(orjson.dumps(value))
 
     def _turn(self, what: Dispatch, facts: dict[str, Any]) -> Turn[Any]:
-        state = _state_from(self.agent, self.loaded.record["state"])
+        state = state_from(self.agent, self.loaded.record["state"])
         turn = Turn(
             session=self._described(state),
             state=state,
@@ -335,16 +334,8 @@ class _Running:
         return await result if inspect.isawaitable(result) else result
 
     def _described(self, state: Any) -> Session[Any]:
-        head, record = self.loaded.head, self.loaded.record
-        return Session(
-            key=head.session,
-            agent=head.agent,
-            tenant=head.tenant,
-            epoch=head.epoch,
-            status=record["status"],
-            state=state,
-            facts=record["observation"]["facts"],
-        )
+        head = self.loaded.head
+        return describe(self.agent, head.tenant, head.session, head.epoch, self.loaded.record, state=state)
 
 
 def kept_route(loaded: Loaded, rows: Sequence[InboxRow]) -> Any:
@@ -369,24 +360,3 @@ def _asked_again(wait: dict[str, Any], facts: Mapping[str, Any]) -> AskIntent:
         data=wait["data"],
         binds_to=binds,
     )
-
-
-def _state_from(agent: Agent[Any], state: Any) -> Any:
-    if agent.state_model is None:
-        return orjson.loads(orjson.dumps(state))
-    return agent.state_model.model_validate(state)
-
-
-def _plain_state(agent: Agent[Any], state: Any) -> Any:
-    """The state as JSON. Raises BadInput for what a store could not give back: then nothing of the turn is kept."""
-    try:
-        if isinstance(state, BaseModel):
-            plain = orjson.loads(state.model_dump_json())
-            type(state).model_validate(plain)
-            return plain
-        return orjson.loads(orjson.dumps(state))
-    except (TypeError, ValueError, ValidationError) as error:
-        raise BadInput(
-            f"the state of agent {agent.name!r} after this turn is not valid: {error}",
-            hint="keep plain data in the state, within its model; nothing of this turn was kept",
-        ) from error

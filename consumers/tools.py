@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from consumers.agent import Agent, Tool
+from consumers.state import describe
 from outbox.adapter import (
     CannotTell,
     Delivered,
@@ -26,6 +27,7 @@ from outbox.relay import Moved
 from sessionstore import patch
 from sessionstore.effect import Claimed
 from sessionstore.inbox import SessionRef
+from sessionstore.record import new_record
 from sessionstore.store import Store
 
 
@@ -100,18 +102,20 @@ def tool_adapters(agents: Mapping[str, Agent[Any]]) -> list[EffectAdapter]:
 class AppFacts:
     """Looks again at facts through the agents' observers."""
 
-    def __init__(self, agents: Mapping[str, Agent[Any]], store: Store, describe: Callable[..., Any]) -> None:
+    def __init__(self, agents: Mapping[str, Agent[Any]], store: Store) -> None:
         self._agents = agents
         self._store = store
-        self._describe = describe
 
     async def __call__(self, claim: Claimed) -> Moved | None:
         """None when all facts that the effect is bound to still hold."""
         agent = self._agents[claim.agent]
         row = await self._store.reads.session(SessionRef(claim.tenant, claim.session))
+        if row is None:
+            return None
+        session = describe(agent, row["tenant"], row["session"], row["epoch"], row["record"] or new_record())
         moved: dict[str, Any] = {}
         for name, value in claim.effect.binds.items():
-            now = await _run(agent.observers[name], self._describe(agent, row))
+            now = await _run(agent.observers[name], session)
             if not patch.same(to_jsonable_python(now), value):
                 moved[name] = to_jsonable_python(now)
         return Moved(moved) if moved else None

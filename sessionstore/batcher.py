@@ -36,13 +36,17 @@ class Batcher(Generic[Item, Result]):
 
     async def submit(self, item: Item) -> Result:
         """The item's own result, or its own error. Cancelling the caller does not take the item back."""
+        return await self.enqueue(item)
+
+    def enqueue(self, item: Item) -> "asyncio.Future[Result]":
+        """Hand the item over, in order, and get a future of its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((item, future))
         if not self._scheduled and len(self._flushing) < self._flushes_max:
             self._scheduled = True
             loop.call_soon(self._start)
-        return await future
+        return future
 
     async def drain(self) -> None:
         """Wait until nothing is under way."""

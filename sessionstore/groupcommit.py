@@ -20,8 +20,10 @@ class GroupCommit:
     async def commit(self, batch: Sequence[TurnCommit]) -> list[CommitResult]:
         """See `SessionStore.commit`. A session's next turn is only submitted after its last one returned, so that no
         transaction holds two turns of one session."""
-        return [await self._turns.submit(turn) for turn in batch]
+        futures = [self._turns.enqueue(turn) for turn in batch]
+        return [await future for future in futures]
 
     async def record(self, batch: Sequence[RecordCommit]) -> list[bool]:
         """See `SessionStore.record`."""
-        return [await self._records.submit(item) for item in batch]
+        futures = [self._records.enqueue(item) for item in batch]
+        return [await future for future in futures]

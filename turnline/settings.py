@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from outbox.adapter import Idempotency
@@ -180,14 +189,16 @@ def load_settings(path: Path | None = None, **overrides: Any) -> Settings:
     values = _read_file(given)
     try:
         settings = Settings(**values)
-        chosen = {name: value for name, value in overrides.items() if value is not None}
-        return Settings.model_validate({**_plain(settings), **chosen}) if chosen else settings
+        chosen = {name: _checked(name, value) for name, value in overrides.items() if value is not None}
+        return settings.model_copy(update=chosen) if chosen else settings
     except ValidationError as error:
         raise BadSettings(_told(error), hint=f"see {CONFIG_FILE} and the TURNLINE_* variables") from error
 
 
-def _plain(settings: Settings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in type(settings).model_fields}
+def _checked(name: str, value: Any) -> Any:
+    info = Settings.model_fields[name]
+    field: TypeAdapter[Any] = TypeAdapter(Annotated[info.annotation, info])
+    return field.validate_python(value)
 
 
 def _read_file(given: Path | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from types import ModuleType
 from consumers.agent import Agent, App
 from outbox.adapter import EffectAdapter, Limits
 from outbox.client import HttpClient
-from outbox.egress import EgressPolicy, parse_allow
+from outbox.egress import parse_allow
 from outbox.http import HttpEffect, HttpOrigin
 from outbox.webhook import SignedWebhook, WebhookEndpoint
 from sessionstore.clock import SystemClock
@@ -30,7 +30,7 @@ def open_store(settings: Settings) -> SqliteStore:
 
 def outgoing(settings: Settings, now: Callable[[], float]) -> list[EffectAdapter]:
     """The built-in adapters that reach outside: signed webhooks and HTTP effects, behind one guarded client."""
-    policy = EgressPolicy(parse_allow(settings.egress_allow))
+    policy = parse_allow(settings.egress_allow)
     client = HttpClient(policy)
     endpoints = {name: _endpoint(e) for name, e in settings.endpoints.items()}
     origins = [_origin(o) for o in settings.http.values()]

@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -197,8 +197,11 @@ def load_settings(path: Path | None = None, **overrides: Any) -> Settings:
 
 def _checked(name: str, value: Any) -> Any:
     info = Settings.model_fields[name]
-    field: TypeAdapter[Any] = TypeAdapter(Annotated[info.annotation, info])
-    return field.validate_python(value)
+    field: TypeAdapter[Any] = TypeAdapter(cast(Any, Annotated[info.annotation, info]))
+    try:
+        return field.validate_python(value)
+    except ValidationError as error:
+        raise BadSettings(f"{name}: {_told(error)}", hint=f"`turnline --help`, or {CONFIG_FILE}") from error
 
 
 def _read_file(given: Path | None) -> dict[str, Any]:
@@ -215,5 +218,5 @@ def _read_file(given: Path | None) -> dict[str, Any]:
 
 def _told(error: ValidationError) -> str:
     """Each wrong setting by name; never its value, which may be a secret."""
-    parts = [f"{'.'.join(str(p) for p in e['loc']) or 'settings'}: {e['msg']}" for e in error.errors()]
+    parts = [f"{'.'.join(str(p) for p in e['loc'])}: {e['msg']}".lstrip(": ") for e in error.errors()]
     return "; ".join(parts)

@@ -1,49 +1,17 @@
 """The HTTP application: what it is made of, and starting and stopping it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
 
-from consumers.bus import Bus
-from router.hooks import Hook
-from router.http.auth import Tokens
 from router.http.problems import problems
 from router.http.routes import add_routes
-from router.rules import Routing
-from router.trail import Trail
-from router.webchat import WebChat
-from sessionstore.clock import Clock
+from router.http.services import SERVICES, Services
 from sessionstore.errors import BadSettings
-from sessionstore.store import Store
 
-BODY_BYTES_MAX = 1_048_576
 SHUTDOWN_S = 2.0
 STATIC = Path(__file__).resolve().parent.parent / "static"
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What request handlers work with. `ready` tells whether the loops make progress, with a reason when not."""
-
-    store: Store
-    bus: Bus
-    routing: Routing
-    tokens: Tokens
-    trail: Trail
-    clock: Clock
-    webchat: WebChat
-    hooks: Mapping[str, Hook]
-    endpoints: frozenset[str]
-    ready: Callable[[], str]
-    cookie_secret: bytes = field(repr=False)
-    tenant: str = "default"
-    body_bytes_max: int = BODY_BYTES_MAX
-
-
-SERVICES: web.AppKey[Services] = web.AppKey("services", Services)
 
 
 def make_application(services: Services) -> web.Application:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from pydantic import BaseModel
 
@@ -14,8 +14,10 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 TOOL_TIMEOUT_S = 300.0
+TOOL_ATTEMPTS_MAX = 8
 TURN_TIMEOUT_S = 300.0
 ATTEMPTS_MAX = 5
+CRON_GRACE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,11 @@ class Tool:
     idempotent: bool = False
     on_unknown: str = "ask"
     timeout_s: float = TOOL_TIMEOUT_S
-    attempts_max: int = 8
+    attempts_max: int = TOOL_ATTEMPTS_MAX
+
+    def __post_init__(self) -> None:
+        if self.on_unknown not in ("ask", "resend", "drop"):
+            raise BadSettings(f"tool {self.name!r}: on_unknown {self.on_unknown!r}", hint="use ask, resend or drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Job:
     handler: str
     misfire: str = "run_once"
     overlap: str = "queue"
-    grace_s: float = 0.0
+    grace_s: float = CRON_GRACE_S
     session: str = ""
 
 
@@ -129,23 +135,30 @@ class Agent(Generic[S]):
 
         return register
 
+    @overload
+    def tool(self, function: F, /) -> F: ...
+
+    @overload
     def tool(
         self,
-        function: Callable[..., Any] | None = None,
         *,
         lookup: Callable[..., Any] | None = None,
         compensate: Callable[..., Any] | None = None,
         idempotent: bool = False,
         on_unknown: str = "ask",
         timeout_s: float = TOOL_TIMEOUT_S,
-        attempts_max: int = 8,
-    ) -> Any:
-        """A function with a side effect. `idempotent` says that the same key is done once at the other side;
-        `lookup` says how to find out; with neither, an unclear end goes by `on_unknown` (ask, resend or drop)."""
+        attempts_max: int = TOOL_ATTEMPTS_MAX,
+    ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """A function with a side effect, run by the relay after the commit.
+
+        `idempotent` says that the same key is done once at the other side; `lookup` says how to find out; with
+        neither, an unclear end goes by `on_unknown` (ask, resend or drop).
+        """
 
         def register(run: Callable[..., Any]) -> Callable[..., Any]:
-            options = (lookup, compensate, idempotent, on_unknown, timeout_s, attempts_max)
-            tool = Tool(run.__name__, self.name, run, *options)
+            tool = Tool(run.__name__, self.name, run, **options)
             _once(self.tools, tool.name, tool, "a tool of that name", self.name)
             return run
 
@@ -159,7 +172,7 @@ class Agent(Generic[S]):
         name: str = "",
         misfire: str = "run_once",
         overlap: str = "queue",
-        grace_s: float = 0.0,
+        grace_s: float = CRON_GRACE_S,
         session: str = "",
     ) -> Callable[[F], F]:
         """Run at these times: five cron fields or an @alias, in a named time zone."""

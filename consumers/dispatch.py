@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from functools import lru_cache
+from typing import Any, TypeVar, assert_never, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
 
 from consumers.agent import Agent
 from consumers.compose import answer_status
@@ -90,7 +93,7 @@ def _outcome(agent: Agent[Any], record: Record, event: Event) -> Dispatch | NoHa
         return NoHandler("the approval is void: what it was given for has changed", data["approval"], data["facts"])
     outcome: Outcome[Any] = Outcome(
         status=data["outcome"],
-        result=data["result"],
+        result=_typed(agent.continuations.get(data["then"]), data["result"]),
         error=data["error"],
         receipt=data["receipt"],
         external_id=data["external_id"],
@@ -98,6 +101,25 @@ def _outcome(agent: Agent[Any], record: Record, event: Event) -> Dispatch | NoHa
         facts=data["facts"],
     )
     return _continue(agent, record, event, data["effect_id"], outcome)
+
+
+def _typed(handler: Callable[..., Any] | None, result: Any) -> Any:
+    """The result as the continuation's own annotation, `Outcome[Order]`, says; plain data where it says nothing."""
+    wanted = _result_type(handler) if handler is not None and result is not None else None
+    return result if wanted is None else wanted.validate_python(result)
+
+
+@lru_cache(maxsize=1024)
+def _result_type(handler: Callable[..., Any]) -> TypeAdapter[Any] | None:
+    try:
+        hints = get_type_hints(handler)
+    except (NameError, TypeError):
+        return None
+    for hint in hints.values():
+        if get_origin(hint) is Outcome:
+            wanted = get_args(hint)[0]
+            return None if wanted is Any or isinstance(wanted, TypeVar) else TypeAdapter(wanted)
+    return None
 
 
 def _continue(agent: Agent[Any], record: Record, event: Event, awaited: str, argument: Any) -> Dispatch | NoHandler:

@@ -40,6 +40,7 @@ class CronFire:
     tenant: str
     job: str
     expected_due: float
+    last_nominal: float
     next_due: float | None
     events: tuple[Event, ...]
     nominals: tuple[str, ...]

@@ -86,8 +86,7 @@ def _declare(tx: Transaction, job: CronJob) -> CronJob:
 
 
 def _fire(tx: Transaction, tally: Tally, item: CronFire, now: float) -> list[Accepted] | None:
-    last = item.expected_due
-    advanced = tx.run("cron_advance", (item.next_due, last, item.tenant, item.job, item.expected_due))
+    advanced = tx.run("cron_advance", (item.next_due, item.last_nominal, item.tenant, item.job, item.expected_due))
     if advanced.rowcount == 0:
         return None
     for nominal in item.skipped:

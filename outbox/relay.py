@@ -152,6 +152,8 @@ class Relay:
             # Nothing was sent: every error of the send itself is a result. The claim runs out and it is tried again.
             log.exception("outbox.attempt_failed", effect=claim.effect.effect_id, session=claim.session)
             settlement = self._later(claim, f"{type(error).__name__}: {error}")
+        # From here on the call is over: there is no claim to renew, and losing it is told by the settlement.
+        self._claims.pop(claim.pos, None)
         if settlement is None:
             return
         try:

@@ -1,0 +1,1 @@
+"""`turnline bench`: the whole path on this machine, from accepted to delivered."""

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
@@ -37,6 +37,17 @@ class Tool:
     def __post_init__(self) -> None:
         if self.on_unknown not in ("ask", "resend", "drop"):
             raise BadSettings(f"tool {self.name!r}: on_unknown {self.on_unknown!r}", hint="use ask, resend or drop")
+
+
+class ToolOptions(TypedDict, total=False):
+    """What `@agent.tool(...)` takes; the defaults are those of `Tool`."""
+
+    lookup: Callable[..., Any]
+    compensate: Callable[..., Any]
+    idempotent: bool
+    on_unknown: str
+    timeout_s: float
+    attempts_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +150,9 @@ class Agent(Generic[S]):
     def tool(self, function: F, /) -> F: ...
 
     @overload
-    def tool(
-        self,
-        *,
-        lookup: Callable[..., Any] | None = None,
-        compensate: Callable[..., Any] | None = None,
-        idempotent: bool = False,
-        on_unknown: str = "ask",
-        timeout_s: float = TOOL_TIMEOUT_S,
-        attempts_max: int = TOOL_ATTEMPTS_MAX,
-    ) -> Callable[[F], F]: ...
+    def tool(self, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 
-    def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    def tool(self, function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
         """A function with a side effect, run by the relay after the commit.
 
         `idempotent` says that the same key is done once at the other side; `lookup` says how to find out; with

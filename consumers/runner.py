@@ -18,6 +18,7 @@ import structlog
 
 from consumers.agent import Agent, QueuePolicy
 from consumers.compose import Composed, TurnMeta, compose, turn_id_for
+from consumers.courier import Courier, NoCourier
 from consumers.dispatch import Dispatch, NoHandler, dispatch
 from consumers.intents import AskIntent, Intents, ReplyIntent
 from consumers.loaded import Loaded, after_commit
@@ -82,8 +83,10 @@ class Runner:
         random: Random,
         threads: Executor,
         *,
+        courier: Courier | None = None,
         lease_ttl_s: float = 30.0,
     ) -> None:
+        self._courier = courier or NoCourier()
         self._agents = agents
         self._commits = commits
         self._leases = leases
@@ -129,6 +132,8 @@ class Runner:
         match result:
             case Committed():
                 now = self._clock.now()
+                if result.handed:
+                    self._courier.take(result.handed)
                 return Done(after_commit(loaded, turn, composed.record, result, now), result.next_pos, result.next_due)
             case AlreadyProcessed():
                 return Lost("this turn was committed before; the session is loaded afresh")
@@ -235,6 +240,7 @@ class Runner:
             journaled=running.steps.wrote or running.loaded.journal is not None,
             lease_ttl_s=self._lease_ttl_s,
             approval=approval,
+            hand_over=self._courier.hand_over,
         )
 
 

@@ -8,7 +8,8 @@ look-ups are for.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -16,7 +17,7 @@ from typing import Any, Protocol, assert_never
 
 import structlog
 
-from outbox.adapter import EffectAdapter, Sending, SendResult, Unknown
+from outbox.adapter import EffectAdapter, Idempotency, Sending, SendResult, Unknown
 from outbox.retry import (
     DEFAULT_BACKOFF,
     Backoff,
@@ -29,6 +30,7 @@ from outbox.retry import (
 )
 from sessionstore.batcher import Batcher
 from sessionstore.clock import Clock
+from sessionstore.commit import HandOver
 from sessionstore.effect import Claimed, EffectState, Settlement
 from sessionstore.notice import Notice
 from sessionstore.outboxqueue import OutboxQueue
@@ -95,6 +97,20 @@ class Relay:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._claims: dict[int, Claimed] = {}
         self.progress_at = clock.monotonic()
+        natives = {n for n, a in adapters.items() if a.limits_for({}).idempotency is Idempotency.NATIVE}
+        nonce = secrets.token_hex(16)
+        self._taker = HandOver(frozenset(natives), nonce, self._settings.claim_ttl_s) if natives else None
+
+    @property
+    def hand_over(self) -> HandOver | None:
+        """What a worker in this process may claim for this relay in its commits; None when there is no room."""
+        return None if self._stopping or len(self._tasks) >= self._settings.sends_max else self._taker
+
+    def take(self, claims: Iterable[Claimed]) -> None:
+        """Carry out effects that a commit has claimed for this relay."""
+        deadline = self._clock.monotonic() + self._settings.claim_ttl_s - self._settings.claim_margin_s
+        for claim in claims:
+            self._start(claim, deadline)
 
     def notice(self, notice: Notice) -> None:
         """Listener for the store: something new may be there to send."""
@@ -133,11 +149,14 @@ class Relay:
         self.progress_at = self._clock.monotonic()
         deadline = self.progress_at + self._settings.claim_ttl_s - self._settings.claim_margin_s
         for claim in claims:
-            task = asyncio.create_task(self._carry(claim, deadline))
-            self._tasks[claim.pos] = task
-            self._claims[claim.pos] = claim
-            task.add_done_callback(partial(self._ended, claim.pos))
+            self._start(claim, deadline)
         return len(claims) == room
+
+    def _start(self, claim: Claimed, deadline: float) -> None:
+        task = asyncio.create_task(self._carry(claim, deadline))
+        self._tasks[claim.pos] = task
+        self._claims[claim.pos] = claim
+        task.add_done_callback(partial(self._ended, claim.pos))
 
     def _ended(self, pos: int, _: asyncio.Task[None]) -> None:
         self._tasks.pop(pos, None)

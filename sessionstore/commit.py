@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sessionstore.effect import Effect
+from sessionstore.effect import Claimed, Effect
 from sessionstore.event import ReplyRoute
 from sessionstore.leases import Lease, Receipt, StepRecord
 from sessionstore.session import Status, Totals
@@ -17,6 +17,19 @@ class Entry:
 
     type: str
     body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A relay in this process that takes new effects straight from the commit, already claimed and marked `sending`.
+
+    Only for adapters that do one key once: if the process dies between the commit and the first byte, such a row is
+    unknown although it was never sent, and sending it again under its key settles that.
+    """
+
+    adapters: frozenset[str]
+    nonce: str
+    ttl_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,7 @@ class TurnCommit:
     snapshot: bool = False
     lease_ttl_s: float = 30.0
     journaled: bool = False  # a record commit was made for this turn
+    hand_over: HandOver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,8 @@ class RecordCommit:
 class Committed:
     """Durable. `next_pos` is the row to run next (0: none now), `next_due` when something becomes due later.
 
-    `receipts` are effects that have ended since; the next closing commit absorbs them.
+    `receipts` are effects that have ended since; the next closing commit absorbs them. `handed` are the new effects
+    that were claimed for the turn's `hand_over`.
     """
 
     version: int
@@ -73,6 +88,7 @@ class Committed:
     next_pos: int
     next_due: float | None
     receipts: tuple[Receipt, ...] = ()
+    handed: tuple[Claimed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,15 +59,21 @@ class Engine:
         self.store = store
         self.adapters = {a.name: a for a in (*adapters, *app.adapters, *tool_adapters(agents))}
         self._threads = ThreadPoolExecutor(settings.threads_max, thread_name_prefix="turnline-handler")
-        commits = GroupCommit(store.commits) if settings.grouped else store.commits
-        ttl_s = settings.scheduler.lease_ttl_s
+        check = AppFacts(agents, store)
+        self.relay = Relay(store.outbox, self.adapters, clock, random, check=check, settings=settings.relay)
         self.runner = Runner(
-            agents, commits, store.leases, store.waits, clock, random, self._threads, lease_ttl_s=ttl_s
+            agents,
+            GroupCommit(store.commits) if settings.grouped else store.commits,
+            store.leases,
+            store.waits,
+            clock,
+            random,
+            self._threads,
+            courier=self.relay if settings.grouped else None,
+            lease_ttl_s=settings.scheduler.lease_ttl_s,
         )
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
         self.scheduler = Scheduler(store, self.runner, clock, random, owner=owner, settings=settings.scheduler)
-        check = AppFacts(agents, store)
-        self.relay = Relay(store.outbox, self.adapters, clock, random, check=check, settings=settings.relay)
         self.reconciler = Reconciler(
             store.outbox, self.adapters, clock, random, check=check, settings=settings.reconciler
         )

@@ -20,6 +20,7 @@ from sessionstore.leases import Lease
 from sessionstore.sqlite.arrivals import route_json
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
+from sessionstore.sqlite.intended import put_effects
 from sessionstore.sqlite.leases import next_row, receipts
 
 
@@ -61,8 +62,7 @@ def _commit(tx: Transaction, tally: Tally, turn: TurnCommit, now: float) -> Comm
     _settle_members(tx, turn, now)
     last_seq = _append(tx, turn, epoch, now)
     _put_record(tx, turn, last_seq, epoch, now)
-    if turn.effects:
-        _put_effects(tx, tally, turn, agent, epoch, now)
+    handed = put_effects(tx, tally, turn, agent, epoch, now) if turn.effects else ()
     _put_waits(tx, turn, agent, epoch, now)
     tx.run_many("outbox_absorb", [(pos,) for pos in turn.absorbed])
     if turn.journaled:
@@ -71,7 +71,7 @@ def _commit(tx: Transaction, tally: Tally, turn: TurnCommit, now: float) -> Comm
     next_pos, next_due = next_row(tx, tenant, session, turn.run_id, now)
     _put_head(tx, turn, last_seq, next_due, now)
     tx.notice.touched.add(turn.lease.ref)
-    return Committed(version + 1, last_seq, next_pos, next_due, receipts(tx, tenant, session))
+    return Committed(version + 1, last_seq, next_pos, next_due, receipts(tx, tenant, session), handed)
 
 
 def _settle_members(tx: Transaction, turn: TurnCommit, now: float) -> None:
@@ -110,35 +110,6 @@ def _put_record(tx: Transaction, turn: TurnCommit, seq: int, epoch: int, now: fl
     tx.run("record_put", (tenant, session, seq, turn.record, digest))
     if turn.snapshot:
         tx.run("checkpoint_put", (tenant, session, seq, epoch, turn.turn_id, now, turn.record, digest))
-
-
-def _put_effects(tx: Transaction, tally: Tally, turn: TurnCommit, agent: str, epoch: int, now: float) -> None:
-    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
-    for x in turn.effects:
-        row = (
-            tenant,
-            session,
-            x.effect_id,
-            agent,
-            epoch,
-            turn.run_id,
-            turn.turn_id,
-            x.lane,
-            x.adapter,
-            orjson.dumps(x.target),
-            orjson.dumps(x.body),
-            x.summary,
-            x.then,
-            orjson.dumps(x.binds) if x.binds else None,
-            x.approval,
-            route_json(x.route),
-            x.on_unknown,
-            now,
-            x.expires_at,
-        )
-        tx.run("outbox_insert", row)
-    tally.add(tenant, "intended", now, len(turn.effects))
-    tx.notice.outbox = True
 
 
 def _put_waits(tx: Transaction, turn: TurnCommit, agent: str, epoch: int, now: float) -> None:

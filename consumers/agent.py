@@ -190,8 +190,10 @@ class Agent(Generic[S]):
 
     def handler_for(self, type_: str) -> Callable[..., Any] | None:
         """The most specific handler: the type itself, then its prefixes (`github.*`), then `*`."""
+        if type_ in self.handlers:
+            return self.handlers[type_]
         parts = type_.split(".")
-        names = [type_, *(".".join(parts[:n]) + ".*" for n in range(len(parts) - 1, 0, -1)), "*"]
+        names = [*(".".join(parts[:n]) + ".*" for n in range(len(parts) - 1, 0, -1)), "*"]
         return next((self.handlers[name] for name in names if name in self.handlers), None)
 
 

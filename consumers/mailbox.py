@@ -73,6 +73,8 @@ class Mailbox:
 
     def first_known(self, run_open: bool, now: float) -> InboxRow | None:
         """The first row in order that may run now, of those known here."""
+        if not self.rows:
+            return None
         able = [r for r in self.rows.values() if not (run_open and r.event.rank == Rank.REST)]
         first = min(able, key=lambda r: (r.event.rank, r.pos), default=None)
         return first if first is not None and first.due <= now else None

@@ -34,6 +34,7 @@ from sessionstore.commit import (
     SessionStore,
     VersionConflict,
 )
+from sessionstore.deadlines import Deadlines
 from sessionstore.errors import BadInput, FenceLost
 from sessionstore.inbox import InboxRow
 from sessionstore.leases import RowLeases, StepRecord
@@ -87,6 +88,7 @@ class Runner:
         lease_ttl_s: float = 30.0,
     ) -> None:
         self._courier = courier or NoCourier()
+        self.deadlines = Deadlines()
         self._agents = agents
         self._commits = commits
         self._leases = leases
@@ -277,7 +279,7 @@ class _Running:
         turn = self._turn(what, facts)
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self.agent.timeout_s):
+            async with self.runner.deadlines.within(self.agent.timeout_s):
                 await self._call(what.handler, turn, *what.arguments)
         finally:
             turn.close()

@@ -16,21 +16,24 @@ from yarl import URL
 from outbox.adapter import NotSent, Unknown
 from outbox.classify import classify_exception
 from outbox.egress import EgressPolicy, GuardedConnector
+from sessionstore.deadlines import Deadlines
 
 BODY_BYTES_MAX = 1_048_576
 USER_AGENT = "turnline"
+TIMEOUTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
     """Bounds of the shared client.
 
-    `connect_timeout_s` covers waiting for a free connection, DNS, TCP and TLS; running out of it proves that nothing
-    was sent. `keepalive_s` is below the five seconds after which common servers close idle connections: a request
-    that crosses with the close ends as unknown.
+    `connect_timeout_s` covers TCP and TLS, and DNS apart from them; running out of it proves that nothing was sent.
+    `connections_max` is above what a relay has in flight, so that no request waits for a connection. `keepalive_s` is
+    below the five seconds after which common servers close idle connections: a request that crosses with the close ends
+    as unknown.
     """
 
-    connections_max: int = 200
+    connections_max: int = 2_000
     connect_timeout_s: float = 10.0
     keepalive_s: float = 4.0
     answer_bytes_max: int = 65_536
@@ -67,6 +70,8 @@ class HttpClient:
         self.limits = limits or ClientLimits()
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
+        self._deadlines = Deadlines()
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def exchange(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, timeout_s: float
@@ -76,15 +81,27 @@ class HttpClient:
         `url` must have passed the policy's `check_url`. `timeout_s` is for everything together.
         """
         session = self._session or self._open()
-        timeout = aiohttp.ClientTimeout(total=timeout_s, connect=min(self.limits.connect_timeout_s, timeout_s / 2))
         try:
-            async with session.request(
-                method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
-            ) as response:
+            async with (
+                self._deadlines.within(timeout_s),
+                session.request(
+                    method, url, headers=headers, data=body, timeout=self._connecting(timeout_s), allow_redirects=False
+                ) as response,
+            ):
                 content, end = await self._read(response)
                 return Answer(response.status, response.headers, content, end)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return classify_exception(error)
+
+    def _connecting(self, timeout_s: float) -> aiohttp.ClientTimeout:
+        """The whole exchange is bounded by a deadline; this bounds the connecting, whose end proves that nothing left."""
+        found = self._timeouts.get(timeout_s)
+        if found is None:
+            connect_s = min(self.limits.connect_timeout_s, timeout_s / 2)
+            found = aiohttp.ClientTimeout(total=None, sock_connect=connect_s)
+            if len(self._timeouts) < TIMEOUTS_MAX:
+                self._timeouts[timeout_s] = found
+        return found
 
     async def close(self) -> None:
         """Close all connections. A later `exchange` opens new ones."""

@@ -31,6 +31,7 @@ from outbox.retry import (
 from sessionstore.batcher import Batcher
 from sessionstore.clock import Clock
 from sessionstore.commit import HandOver
+from sessionstore.deadlines import Deadlines
 from sessionstore.effect import Claimed, EffectState, Settlement
 from sessionstore.notice import Notice
 from sessionstore.outboxqueue import OutboxQueue
@@ -93,6 +94,7 @@ class Relay:
         self._settle: Batcher[Settlement, bool] = Batcher(queue.settle, batch_max=self._settings.settle_batch_max)
         self._mark: Batcher[Claimed, bool] = Batcher(queue.mark)
         self._wake = asyncio.Event()
+        self._deadlines = Deadlines()
         self._stopping = False
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._claims: dict[int, Claimed] = {}
@@ -221,7 +223,7 @@ class Relay:
     async def _send(self, adapter: EffectAdapter, claim: Claimed, attempt: int, timeout_s: float) -> SendResult:
         sending = sending_for(claim, attempt, self._started(claim))
         try:
-            async with asyncio.timeout(timeout_s):
+            async with self._deadlines.within(timeout_s):
                 return await adapter.send(sending)
         except TimeoutError:
             return Unknown(f"no answer within {timeout_s:g} s")

@@ -6,11 +6,13 @@ of them may carry something from one session's effect into another's.
 """
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
 from yarl import URL
 
 from outbox.adapter import NotSent, Unknown
@@ -20,17 +22,16 @@ from sessionstore.deadlines import Deadlines
 
 BODY_BYTES_MAX = 1_048_576
 USER_AGENT = "turnline"
-TIMEOUTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
     """Bounds of the shared client.
 
-    `connect_timeout_s` covers TCP and TLS, and DNS apart from them; running out of it proves that nothing was sent.
-    `connections_max` is above what a relay has in flight, so that no request waits for a connection. `keepalive_s` is
-    below the five seconds after which common servers close idle connections: a request that crosses with the close ends
-    as unknown.
+    `connect_timeout_s` covers TCP and TLS. Whatever the time ran out in before a request's first byte (that, DNS, or
+    waiting for a connection), it proves that nothing was sent. `connections_max` is above what a relay has in flight,
+    so that no request waits. `keepalive_s` is below the five seconds after which common servers close idle connections:
+    a request that crosses with the close ends as unknown.
     """
 
     connections_max: int = 2_000
@@ -57,6 +58,26 @@ class Answer:
     end: AnswerEnd
 
 
+class _Progress:
+    """Whether an exchange has come as far as writing its request."""
+
+    __slots__ = ("sending",)
+
+    def __init__(self) -> None:
+        self.sending = False
+
+
+_PROGRESS: ContextVar[_Progress] = ContextVar("turnline_exchange")
+
+
+class _TellingRequest(aiohttp.ClientRequest):
+    """Tells its exchange that from here on bytes may leave: what ran out of time before that was surely not sent."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        _PROGRESS.get().sending = True
+        return await super().send(conn)
+
+
 class HttpClient:
     """The client; its connections are opened in the loop that first sends. Shared by adapters; `close` may repeat."""
 
@@ -71,7 +92,6 @@ class HttpClient:
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
         self._deadlines = Deadlines()
-        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def exchange(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, timeout_s: float
@@ -81,27 +101,19 @@ class HttpClient:
         `url` must have passed the policy's `check_url`. `timeout_s` is for everything together.
         """
         session = self._session or self._open()
+        progress = _Progress()
+        _PROGRESS.set(progress)
         try:
             async with (
                 self._deadlines.within(timeout_s),
-                session.request(
-                    method, url, headers=headers, data=body, timeout=self._connecting(timeout_s), allow_redirects=False
-                ) as response,
+                session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
             ):
                 content, end = await self._read(response)
                 return Answer(response.status, response.headers, content, end)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if isinstance(error, TimeoutError) and not progress.sending:
+                return NotSent(f"no connection within {timeout_s:g} s")
             return classify_exception(error)
-
-    def _connecting(self, timeout_s: float) -> aiohttp.ClientTimeout:
-        """The whole exchange is bounded by a deadline; this bounds the connecting, whose end proves that nothing left."""
-        found = self._timeouts.get(timeout_s)
-        if found is None:
-            connect_s = min(self.limits.connect_timeout_s, timeout_s / 2)
-            found = aiohttp.ClientTimeout(total=None, sock_connect=connect_s)
-            if len(self._timeouts) < TIMEOUTS_MAX:
-                self._timeouts[timeout_s] = found
-        return found
 
     async def close(self) -> None:
         """Close all connections. A later `exchange` opens new ones."""
@@ -134,6 +146,8 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
+            request_class=_TellingRequest,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_timeout_s),
         )
         # There is no public switch for this; a test that counts arrivals holds it in place.
         session._retry_connection = False

@@ -1,0 +1,1 @@
+"""Faults on the real process: kills, pauses, a full disk."""

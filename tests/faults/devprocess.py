@@ -77,6 +77,11 @@ class DevProcess:
         self._process.send_signal(signal.SIGTERM)
         return await self._process.wait()
 
+    async def ended(self) -> int:
+        """Wait for its end; returns the exit code."""
+        assert self._process is not None
+        return await self._process.wait()
+
     async def close(self) -> None:
         """Make sure that nothing is left running."""
         if self._process is not None and self._process.returncode is None:

@@ -123,7 +123,13 @@ class Runner:
             composed = await running.turn()
         except FenceLost as error:
             return Lost(str(error))
-        except Exception as error:
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Nobody cancelled this turn: the handler awaited something that was cancelled.
+            return await self._failed(running, error)
+        except (Exception, SystemExit) as error:
             return await self._failed(running, error)
         return await self.commit(loaded, composed)
 
@@ -155,9 +161,11 @@ class Runner:
         log.info("turn.taken_over", session=head.session, turn=turn_id, attempts=earlier)
         return await self._leases.attempt(loaded.lease, first.pos)
 
-    async def _failed(self, running: "_Running", error: Exception) -> TurnResult:
+    async def _failed(self, running: "_Running", error: BaseException) -> TurnResult:
         loaded, rows, agent = running.loaded, running.rows, running.agent
         text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
+        if isinstance(error, TimeoutError) and not str(error):
+            text = f"the handler did not end within {agent.timeout_s:g} s"
         log.warning(
             "turn.failed",
             session=loaded.head.session,

@@ -15,7 +15,8 @@ def arrive(tx: Transaction, tally: Tally, event: Event, now: float) -> Accepted 
     The row's position is above every earlier one of its session, since there is one writer at a time.
     """
     body = event_body(event)
-    due = max(event.due, now) if event.due else now
+    # 0 and not now: a clock that is set back later must not put off what was due at once.
+    due = event.due
     cursor = tx.run(
         "inbox_insert",
         (

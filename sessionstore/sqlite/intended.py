@@ -59,7 +59,7 @@ def _insert(
         x.approval,
         route_json(x.route),
         x.on_unknown,
-        None if sending else now,
+        None if sending else 0.0,  # at once, however the clock is set meanwhile
         x.expires_at,
         now,
         EffectState.SENDING.value if sending else EffectState.PENDING.value,

@@ -83,16 +83,16 @@ def _redrive(tx: Transaction, dead_id: str, by: str, now: float) -> str:
             hint=f"fix what {source!r} sends, send {event_id!r} again, and drop this one",
         )
     _end_dead(tx, dead_id, "redriven")
-    if tx.run("inbox_redrive", (raw, now, pos)).rowcount != 1:
+    if tx.run("inbox_redrive", (raw, 0.0, pos)).rowcount != 1:
         raise Conflict(f"event {event_id!r} is not dead any more", hint="`turnline sessions show` tells where it is")
-    tx.run("session_poke", (tenant, session, now))
+    tx.run("session_poke", (tenant, session, 0.0))
     tx.run("audit_trail_add", (now, tenant, by, "dead.redrive", session, dead_id))
     tx.notice.woken.add(SessionRef(tenant, session))
     return str(session)
 
 
 def _resend(tx: Transaction, effect_id: str, by: str, now: float) -> None:
-    row = tx.one("outbox_resend", (now, effect_id))
+    row = tx.one("outbox_resend", (0.0, effect_id))
     if row is None:
         _no_such_effect(tx, effect_id, "failed, expired or unknown")
     tenant, session, lane = row

@@ -2,8 +2,8 @@
 
     TURNLINE_PEERS=FOLDER python -m tests.bench.peer_turnline --sessions 1000 --events 20000
 
-The folder holds the harness: `common/harness.py` (`main(PeerClass, parser)`), its workload and its turn function. Events
-are accepted through the bus, turns run in the engine, replies leave as signed webhooks to the harness's sink.
+The folder holds the harness: `common/harness.py` (`main(PeerClass, parser)`), its workload and its turn function.
+Events are accepted through the bus, turns run in the engine, replies leave as signed webhooks to the harness's sink.
 """
 
 import asyncio

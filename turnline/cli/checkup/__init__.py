@@ -1,0 +1,1 @@
+"""What `turnline doctor` looks at."""

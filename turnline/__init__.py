@@ -9,11 +9,17 @@ Adapters of your own: `EffectAdapter`, `Limits`, `Idempotency`, `Sending`, and w
 Errors: `TurnlineError`.
 """
 
-from consumers.agent import Agent, App, Failure, QueuePolicy
-from consumers.outcome import Decision, Fired, Outcome
-from consumers.tools import ToolCall, ToolFailed, ToolNotReady
-from consumers.turn import Message, Session, Turn
-from outbox.adapter import (
+from pathlib import Path as _Path
+
+from turnline.frontdoor import check_neighbours as _check_neighbours
+
+_check_neighbours(_Path(__file__).resolve().parent.parent)
+
+from consumers.agent import Agent, App, Failure, QueuePolicy  # noqa: E402
+from consumers.outcome import Decision, Fired, Outcome  # noqa: E402
+from consumers.tools import ToolCall, ToolFailed, ToolNotReady  # noqa: E402
+from consumers.turn import Message, Session, Turn  # noqa: E402
+from outbox.adapter import (  # noqa: E402
     Absent,
     CannotTell,
     Changed,
@@ -28,8 +34,8 @@ from outbox.adapter import (
     Succeeded,
     Unknown,
 )
-from outbox.adapter import FailedThere as Failed
-from sessionstore.errors import TurnlineError
+from outbox.adapter import FailedThere as Failed  # noqa: E402
+from sessionstore.errors import TurnlineError  # noqa: E402
 
 __all__ = [
     # agents and turns

@@ -2,14 +2,16 @@
 
 import asyncio
 import getpass
+import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import orjson
 import typer
 
-from sessionstore.errors import NotFound
+from sessionstore.errors import Damaged, NotFound, StoreError
 from sessionstore.inbox import SessionRef
 from sessionstore.key import parse
 from sessionstore.sqlite.store import SqliteStore
@@ -52,13 +54,28 @@ def with_store(settings: Settings, work: Callable[[Opened], Awaitable[T]], *, cr
         )
 
     async def opened() -> T:
-        store = open_store(settings)
+        store = _open(settings)
         try:
             return await work(Opened(store, settings))
+        except orjson.JSONDecodeError as error:
+            raise Damaged(
+                f"something that is stored in {path} is not JSON: {error}",
+                hint="`turnline verify KEY` names it; restore the file from a backup",
+            ) from error
         finally:
             await store.close()
 
     return asyncio.run(opened())
+
+
+def _open(settings: Settings) -> SqliteStore:
+    try:
+        return open_store(settings)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{settings.store_path} cannot be opened: {error}",
+            hint="`turnline doctor` looks at the folder and the file",
+        ) from error
 
 
 def actor(by: str | None) -> str:

@@ -77,3 +77,9 @@ def test_a_folder_given_as_an_option_wins_over_a_store_of_the_environment(
 def test_the_environment_says_where_the_store_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNLINE_STORE", f"sqlite:///{folder}/turnline.sqlite")
     assert len(orjson.loads(CliRunner().invoke(app, ["sessions", "list", "--json"]).stdout)["sessions"]) == 2
+
+
+def test_a_store_that_cannot_be_opened_is_told_without_a_traceback(folder: Path, turnline: Callable[..., Ran]) -> None:
+    (folder / "file").write_text("in the way")
+    ran = turnline("send", "x", "--session", "agent:a/b:1", "--store", f"sqlite:///{folder}/file/s.sqlite", "--json")
+    assert (ran.code, ran.out, ran.problem["code"]) == (1, "", "store_error")

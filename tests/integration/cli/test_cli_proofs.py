@@ -70,7 +70,9 @@ def test_one_session_can_be_verified_by_its_key(turnline: Command, plant: Plant)
 def test_a_record_that_is_no_json_is_told_without_a_traceback(turnline: Command, plant: Plant) -> None:
     plant("UPDATE record SET body = 'x' WHERE session = ?", KEY)
     assert "it is not JSON" in turnline("verify", KEY).out
-    assert turnline("verify", "--json").problem["code"] == "damaged"
+    for words in (("verify",), ("audit",), ("sessions", "list"), ("sessions", "show", KEY)):
+        assert turnline(*words, "--json").problem["code"] == "damaged"
+    assert "is not JSON" in turnline("doctor").out
 
 
 def test_doctor_says_what_to_do_about_a_dead_letter(turnline: Command) -> None:

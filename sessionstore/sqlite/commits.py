@@ -170,10 +170,14 @@ def _record(tx: Transaction, item: RecordCommit, now: float) -> bool:
         return False
     tenant, session = item.lease.ref.tenant, item.lease.ref.session
     tx.run("journal_pin", (tenant, session, item.turn_id, orjson.dumps(item.members), item.agent_version, now))
+    progress = False
     for step in item.steps:
+        # The same step asked anew is no progress: a turn that does so and fails must not be tried for ever.
+        progress = progress or tx.one("step_known", (tenant, session, item.turn_id, step.key)) is None
         row = (tenant, session, item.turn_id, step.key, step.args_hash, orjson.dumps(step.result), now)
         tx.run("step_put", row)
-    tx.run("session_progress", (tenant, session))
+    if progress:
+        tx.run("session_progress", (tenant, session))
     return True
 
 

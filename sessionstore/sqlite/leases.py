@@ -110,5 +110,8 @@ def _attempt(tx: Transaction, lease: Lease, pos: int, due: float | None) -> int 
         return None
     if due is not None:
         tx.run("inbox_defer", (due, pos))
-        tx.run("session_defer", (*key, due))
+        # Not simply `due`: a command may have come meanwhile, and it does not wait behind this row.
+        (run_id,) = tx.one("session_run", key)
+        _, first_due = next_row(tx, *key, run_id, due)
+        tx.run("session_defer", (*key, first_due))
     return int(row[0])

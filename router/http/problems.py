@@ -19,6 +19,7 @@ TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "This method is not offered here",
+    408: "Too slow",
     409: "Conflict",
     413: "Too large",
     415: "This media type is not understood",
@@ -60,6 +61,31 @@ def json_response(body: Any, status: int = 200) -> web.Response:
     return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
 
 
+def _problem_of_http(request: web.Request, error: web.HTTPException) -> web.Response:
+    """What aiohttp itself refuses: mostly a path that is not there, a method that is not offered, a large body."""
+    match error:
+        case web.HTTPNotFound():
+            return problem(404, "not_found", f"there is nothing at {request.path}", hint=_where(request.path))
+        case web.HTTPMethodNotAllowed():
+            methods = ", ".join(sorted(error.allowed_methods))
+            response = problem(
+                405, "method_not_allowed", f"{request.path} does not take {request.method}", hint=f"it takes {methods}"
+            )
+            response.headers["Allow"] = methods
+            return response
+        case web.HTTPRequestEntityTooLarge():
+            return problem(413, "too_large", error.text or "the body is too large", hint="send less at once")
+        case _:
+            code = (error.reason or "error").lower().replace(" ", "_")
+            return problem(error.status, code, error.text or code, hint="/openapi.json tells what is offered")
+
+
+def _where(path: str) -> str:
+    if path.startswith("/v1/sessions/"):
+        return "a session key is one segment of the path: percent-encode it, slashes too"
+    return "/openapi.json tells what is offered"
+
+
 @web.middleware
 async def problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every error leaves as a problem document; what is not ours is logged and told without its inside."""
@@ -69,13 +95,10 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
         if error.status >= 500:
             log.warning("http.failed", path=request.path, code=error.code, error=str(error))
         return problem_of(error)
-    except web.HTTPRequestEntityTooLarge as error:
-        return problem(413, "too_large", f"the body is larger than {error.max_size} bytes", hint="send less at once")
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        code = (error.reason or "error").lower().replace(" ", "_")
-        return problem(error.status, code, error.text or error.reason or "")
+        return _problem_of_http(request, error)
     except ConnectionResetError:
         raise
     except Exception:

@@ -7,7 +7,7 @@ import orjson
 
 from sessionstore.clock import Clock
 from sessionstore.inbox import SessionRef
-from sessionstore.reads import Balance
+from sessionstore.reads import Balance, Pressure
 from sessionstore.sqlite.counters import HOUR_S
 from sessionstore.sqlite.database import Database
 from sessionstore.sqlite.waits import wait_dict
@@ -84,10 +84,17 @@ class SqliteReads:
         self._clock = clock
 
     async def sessions(
-        self, tenant: str | None, *, query: str = "", limit: int = 100, before: float | None = None
+        self,
+        tenant: str | None,
+        *,
+        query: str = "",
+        limit: int = 100,
+        before: float | None = None,
+        before_key: str = "",
     ) -> list[dict[str, Any]]:
         """See `Reads.sessions`."""
-        rows = await self._db.read(lambda tx: tx.all("read_sessions", (tenant, query, before, limit)))
+        parameters = (tenant, query, before, limit, before_key)
+        rows = await self._db.read(lambda tx: tx.all("read_sessions", parameters))
         return [_head(row) for row in rows]
 
     async def session(self, ref: SessionRef) -> dict[str, Any] | None:
@@ -113,6 +120,19 @@ class SqliteReads:
         row = await self._db.read(lambda tx: tx.one("read_seq", (ref.tenant, ref.session)))
         return int(row[0]) if row else 0
 
+    async def newest_seqs(self, refs: Sequence[SessionRef]) -> dict[SessionRef, int]:
+        """See `Reads.newest_seqs`."""
+        wanted = orjson.dumps([[ref.tenant, ref.session] for ref in refs]).decode()
+        rows = await self._db.read(lambda tx: tx.all("read_seqs", (wanted,)))
+        return {SessionRef(tenant, session): seq for tenant, session, seq in rows}
+
+    async def last_texts(self, tenant: str, sessions: Sequence[str]) -> dict[str, str]:
+        """See `Reads.last_texts`."""
+        wanted = orjson.dumps(list(sessions)).decode()
+        rows = await self._db.read(lambda tx: tx.all("read_last_messages", (tenant, wanted)))
+        texts = {session: _text(orjson.loads(body)) for session, body in rows if body is not None}
+        return {session: text for session, text in texts.items() if text}
+
     async def effects(
         self, tenant: str | None, *, session: str | None = None, states: Sequence[str] = (), limit: int = 100
     ) -> list[dict[str, Any]]:
@@ -127,17 +147,29 @@ class SqliteReads:
         row = await self._db.read(lambda tx: tx.one("read_effect", (effect_id,)))
         return None if row is None else _effect(row)
 
+    async def effect_states(self, effect_ids: Sequence[str]) -> dict[str, str]:
+        """See `Reads.effect_states`."""
+        if not effect_ids:
+            return {}
+        wanted = orjson.dumps(list(effect_ids)).decode()
+        return dict(await self._db.read(lambda tx: tx.all("read_effect_states", (wanted,))))
+
     async def waits(
-        self, tenant: str | None, *, session: str | None = None, status: str = "open", limit: int = 100
+        self, tenant: str | None, *, session: str | None = None, status: str = "open", kind: str = "", limit: int = 100
     ) -> list[dict[str, Any]]:
         """See `Reads.waits`."""
-        rows = await self._db.read(lambda tx: tx.all("read_waits", (tenant, session, status, limit)))
+        rows = await self._db.read(lambda tx: tx.all("read_waits", (tenant, session, status, limit, kind)))
         return [wait_dict(row) for row in rows]
 
     async def dead(self, tenant: str | None, *, limit: int = 100) -> list[dict[str, Any]]:
         """See `Reads.dead`."""
         rows = await self._db.read(lambda tx: tx.all("read_dead", (tenant, limit)))
         return [dict(zip(DEAD, row, strict=True)) for row in rows]
+
+    async def dead_letter(self, dead_id: str) -> dict[str, Any] | None:
+        """See `Reads.dead_letter`."""
+        row = await self._db.read(lambda tx: tx.one("dead_get", (dead_id,)))
+        return None if row is None else dict(zip(DEAD, row, strict=True))
 
     async def dropped(self, tenant: str | None, *, event_id: str = "", limit: int = 100) -> list[dict[str, Any]]:
         """See `Reads.dropped`."""
@@ -169,6 +201,11 @@ class SqliteReads:
             Balance("intended", counted.get("intended", 0), outbox, counted.get("intended.pruned", 0)),
         ]
 
+    async def pressure(self) -> Pressure:
+        """See `Reads.pressure`."""
+        now = self._clock.now()
+        return Pressure(*await self._db.read(lambda tx: tx.one("read_pressure", (now,))))
+
     async def gaps(self, tenant: str | None) -> list[dict[str, Any]]:
         """See `Reads.gaps`."""
         rows = await self._db.read(lambda tx: tx.all("read_gaps", (tenant,)))
@@ -192,6 +229,14 @@ def _head(row: Sequence[Any]) -> dict[str, Any]:
     for name in ("reply_route", "record"):
         out[name] = orjson.loads(out[name]) if out[name] else None
     return out
+
+
+def _text(body: Any) -> str:
+    """What a message's transcript event says: its own text (sent), or that of its data (received)."""
+    said = body.get("text", body.get("data"))
+    if isinstance(said, dict):
+        said = said.get("text")
+    return said if isinstance(said, str) else ""
 
 
 def _queued(row: Sequence[Any]) -> dict[str, Any]:

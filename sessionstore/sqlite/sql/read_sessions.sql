@@ -5,5 +5,6 @@ SELECT s.tenant, s.session, s.agent, s.status, s.epoch, s.version, s.seq, s.fenc
     (SELECT count(*) FROM outbox o WHERE o.tenant = s.tenant AND o.session = s.session AND o.blocks = 1),
     r.body
 FROM session s LEFT JOIN record r ON r.tenant = s.tenant AND r.session = s.session
-WHERE (?1 IS NULL OR s.tenant = ?1) AND (?2 = '' OR instr(s.session, ?2) > 0) AND (?3 IS NULL OR s.updated_at < ?3)
-ORDER BY s.updated_at DESC LIMIT ?4
+WHERE (?1 IS NULL OR s.tenant = ?1) AND (?2 = '' OR instr(s.session, ?2) > 0)
+    AND (?3 IS NULL OR (s.updated_at, s.session) < (?3, ?5))
+ORDER BY s.updated_at DESC, s.session DESC LIMIT ?4

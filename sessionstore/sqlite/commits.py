@@ -52,7 +52,10 @@ class SqliteCommits:
 def _commit(tx: Transaction, tally: Tally, turn: TurnCommit, now: float) -> CommitResult:
     tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
     # All judgement comes before the first write: a refused turn leaves no trace and disturbs no neighbour.
-    owner, fence, version, last_turn, seq, agent, epoch = tx.one("session_guard", (tenant, session))
+    guard = tx.one("session_guard", (tenant, session))
+    if guard is None:
+        return FenceRefused(0)
+    owner, fence, version, last_turn, seq, agent, epoch = guard
     if last_turn == turn.turn_id:
         return AlreadyProcessed(turn.turn_id)
     if owner != turn.lease.nonce or fence != turn.lease.fence:
@@ -81,15 +84,22 @@ def _settle_members(tx: Transaction, turn: TurnCommit, now: float) -> None:
             _put_dead(tx, turn, pos, now)
         settled = tx.run("inbox_settle", (status.value, now, turn.turn_id, turn.dead_reason or None, pos))
         if settled.rowcount != 1:
-            raise Damaged(
-                f"inbox row {pos} of {turn.lease.ref.session} is not queued any more",
-                hint="run `turnline audit`; it tells which rows are missing",
-            )
+            raise _missing(turn, pos)
+
+
+def _missing(turn: TurnCommit, pos: int) -> Damaged:
+    return Damaged(
+        f"inbox row {pos} of {turn.lease.ref.session} is not queued any more",
+        hint="run `turnline audit`; it tells which rows are missing",
+    )
 
 
 def _put_dead(tx: Transaction, turn: TurnCommit, pos: int, now: float) -> None:
     tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
-    source, event_id, body = tx.one("inbox_identity", (pos,))
+    row = tx.one("inbox_identity", (pos,))
+    if row is None or row[2] is None:
+        raise _missing(turn, pos)
+    source, event_id, body = row
     dead_id = f"{turn.turn_id}.{pos}"
     tx.run("dead_insert", (dead_id, tenant, session, source, event_id, pos, turn.dead_reason, body, now))
 

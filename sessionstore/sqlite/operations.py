@@ -12,6 +12,7 @@ from sessionstore.inbox import SessionRef
 from sessionstore.operations import TrailLine
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
+from sessionstore.sqlite.leases import next_row
 from sessionstore.sqlite.outbox import NONCE_BYTES, settle
 from sessionstore.sqlite.rows import claimed_from
 
@@ -83,9 +84,12 @@ def _redrive(tx: Transaction, dead_id: str, by: str, now: float) -> str:
             hint=f"fix what {source!r} sends, send {event_id!r} again, and drop this one",
         )
     _end_dead(tx, dead_id, "redriven")
-    if tx.run("inbox_redrive", (raw, 0.0, pos)).rowcount != 1:
+    queued = tx.one("inbox_redrive", (raw, 0.0, pos))
+    if queued is None:
         raise Conflict(f"event {event_id!r} is not dead any more", hint="`turnline sessions show` tells where it is")
-    tx.run("session_poke", (tenant, session, 0.0))
+    (run_id,) = tx.one("session_run", (tenant, session))
+    _, due = next_row(tx, tenant, session, run_id, now)
+    tx.run("session_redriven", (tenant, session, queued[0], due))
     tx.run("audit_trail_add", (now, tenant, by, "dead.redrive", session, dead_id))
     tx.notice.woken.add(SessionRef(tenant, session))
     return str(session)

@@ -31,7 +31,7 @@ CREATE TABLE session (
     PRIMARY KEY (tenant, session)
 ) WITHOUT ROWID;
 
-CREATE INDEX session_due ON session (tenant, due) WHERE due IS NOT NULL;
+CREATE INDEX session_due ON session (tenant, due, updated_at) WHERE due IS NOT NULL;
 CREATE INDEX session_updated ON session (updated_at);
 
 -- The newest record, whole; older ones are folded from a checkpoint and the transcript.

@@ -1,2 +1,2 @@
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, due = NULL, sent_at = ?
-WHERE pos = ? AND claim = ? AND state IN ('pending', 'retry')
+WHERE pos = ? AND claim = ? AND head = 1 AND state IN ('pending', 'retry')

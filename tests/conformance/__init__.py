@@ -1,0 +1,1 @@
+"""One suite for each seam, written against its Protocol and run against every driver."""

@@ -73,6 +73,13 @@ class Batcher(Generic[Item, Result]):
     async def _run(self, batch: list[tuple[Item, "asyncio.Future[Result]"]]) -> None:
         try:
             results = await self._flush([item for item, _ in batch])
+            if len(results) != len(batch):
+                raise ValueError(f"a flush of {len(batch)} items gave {len(results)} results")
+        except asyncio.CancelledError:
+            # Nobody may be left waiting for a result that will never come.
+            for _, future in batch:
+                future.cancel()
+            raise
         except Exception as error:
             if len(batch) == 1:
                 _fail(batch[0][1], error)

@@ -110,8 +110,8 @@ def _same_texts(a: list[Any], b: list[Any]) -> bool:
 
 def _apply_one(document: Any, path: list[str], op: Op) -> Any:
     if not path:
-        if op["op"] == "remove":
-            raise ValueError("the whole document cannot be removed")
+        if op["op"] not in ("add", "replace"):
+            raise ValueError("the whole document can only be replaced")
         return op["value"]
     head, rest = path[0], path[1:]
     if isinstance(document, dict):

@@ -200,11 +200,15 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=CACHED_STATEMENTS_MAX,
     )
-    if not read_only:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA wal_autocheckpoint=4000")
-    connection.execute("PRAGMA cache_size=-65536")
+    try:
+        if not read_only:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA wal_autocheckpoint=4000")
+        connection.execute("PRAGMA cache_size=-65536")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -1,6 +1,7 @@
 """Migrations: numbered, each in one transaction under the write lock, so that many processes may start at once."""
 
 import sqlite3
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,16 +20,14 @@ def scripts() -> list[tuple[int, str]]:
 def migrate(path: Path) -> int:
     """Bring the file to the newest schema; returns its number. Raises StoreError for a file that is newer than we."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    connection = connect(path)
     try:
-        return _apply(connection)
+        with closing(connect(path)) as connection:
+            return _apply(connection)
     except sqlite3.DatabaseError as error:
         raise StoreError(
             f"{path} cannot be opened as a store: {error}",
             hint="is it another program's file, or damaged? `turnline doctor` checks it",
         ) from error
-    finally:
-        connection.close()
 
 
 def _apply(connection: sqlite3.Connection) -> int:

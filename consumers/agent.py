@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar as DefaultedTypeVar
 
 from outbox.adapter import EffectAdapter
 from sessionstore.errors import BadSettings
 
-S = TypeVar("S")
+S = DefaultedTypeVar("S", default=dict[str, Any])
 F = TypeVar("F", bound=Callable[..., Any])
 
 TOOL_TIMEOUT_S = 300.0

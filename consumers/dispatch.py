@@ -18,7 +18,10 @@ from sessionstore.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """A handler and its arguments after the turn. `binds` are the facts to look at again before it runs."""
+    """A handler and its arguments after the turn. `binds` are the facts to look at again before it runs.
+
+    `approval` is the wait that was approved: what is called now is bound to the facts that it was bound to.
+    """
 
     name: str
     handler: Callable[..., Any]
@@ -27,15 +30,14 @@ class Dispatch:
     approval: str = ""
 
     def with_facts(self, facts: Mapping[str, Any]) -> "Dispatch":
-        """An approval whose facts have moved is void before its handler sees it."""
+        """An answer whose facts have moved is void before its handler sees it: it approves nothing."""
         moved = {name: value for name, value in facts.items() if not patch.same(self.binds[name], value)}
         if not moved:
             return self
         arguments = tuple(
-            replace(a, status="void", facts=moved) if isinstance(a, Decision) and a.status == "approved" else a
-            for a in self.arguments
+            replace(a, status="void", facts=moved) if isinstance(a, Decision) else a for a in self.arguments
         )
-        return replace(self, arguments=arguments)
+        return replace(self, arguments=arguments, approval="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def _answer(agent: Agent[Any], record: Record, event: Event) -> Dispatch | NoHan
         data=data["data"],
     )
     found = _continue(agent, record, event, data["wait_id"], decision)
-    if isinstance(found, Dispatch) and data["binds"]:
+    # A no holds whatever has changed since, and what follows from it is bound to nothing.
+    if isinstance(found, Dispatch) and data["binds"] and decision.status in ("approved", "answered"):
         return replace(found, binds=data["binds"], approval=data["wait_id"])
     return found
 

@@ -8,7 +8,10 @@ a step's result is recorded once and given back when the turn is run again.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from urllib.parse import urlsplit
+
+from typing_extensions import TypeVar as DefaultedTypeVar
 
 from consumers.agent import Tool, name_of
 from consumers.duration import seconds
@@ -16,7 +19,8 @@ from consumers.intents import AskIntent, CallIntent, Intents, ReplyIntent, Timer
 from sessionstore.errors import BadInput, NoRoute
 from sessionstore.event import Event, ReplyRoute
 
-S = TypeVar("S")
+# `Turn` alone is the turn of an agent without a state model.
+S = DefaultedTypeVar("S", default=dict[str, Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -179,13 +183,16 @@ class Turn(Generic[S]):
         endpoint: str,
         body: Mapping[str, Any],
         *,
-        adapter: str = "http",
+        adapter: str = "webhook",
         then: Callable[..., Any] | str = "",
         binds: Sequence[str] | None = None,
         ttl: str | float | timedelta | None = None,
         on_unknown: str = "ask",
     ) -> None:
-        """Have an HTTP effect carried out at a configured endpoint (or the `webhook` adapter post to one)."""
+        """Post a JSON object to a configured endpoint, signed. Its receiver does one key once, unless told otherwise.
+
+        `adapter` names another adapter whose targets are endpoints.
+        """
         self._add(
             CallIntent(
                 adapter=adapter,
@@ -193,6 +200,40 @@ class Turn(Generic[S]):
                 body=body,
                 lane=f"{adapter}:{endpoint}",
                 summary=f"{adapter} to {endpoint}",
+                then=name_of(then) if then else "",
+                binds=self._inherited if binds is None else tuple(binds),
+                ttl_s=None if ttl is None else seconds(ttl),
+                on_unknown=on_unknown,
+            )
+        )
+
+    def http(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = None,
+        headers: Mapping[str, str] | None = None,
+        lookup: Mapping[str, Any] | None = None,
+        then: Callable[..., Any] | str = "",
+        binds: Sequence[str] | None = None,
+        ttl: str | float | timedelta | None = None,
+        on_unknown: str = "ask",
+    ) -> None:
+        """Have one HTTP request made, with an `Idempotency-Key`; credentials come from the settings, by origin.
+
+        `lookup` says where it can be asked whether it was done: `{"url": ".../{key}", "field": "status"}` and the
+        words that mean succeeded, running and failed. The outcome's result holds status, headers, and `json` or `text`.
+        """
+        target: dict[str, Any] = {"url": url} if lookup is None else {"url": url, "lookup": dict(lookup)}
+        body: dict[str, Any] = {"method": method, "headers": dict(headers or {})}
+        self._add(
+            CallIntent(
+                adapter="http",
+                target=target,
+                body=body if json is None else {**body, "json": json},
+                lane=f"http:{_server(url)}",
+                summary=f"{method} {url}"[:200],
                 then=name_of(then) if then else "",
                 binds=self._inherited if binds is None else tuple(binds),
                 ttl_s=None if ttl is None else seconds(ttl),
@@ -212,14 +253,19 @@ class Turn(Generic[S]):
             due = self.now.timestamp() + seconds(when)
         self._add(TimerIntent(due, name_of(then), data))
 
-    async def step(self, function: Callable[P, R | Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    @overload
+    async def step(self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    async def step(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    async def step(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run something that is safe to repeat, once: durable on return, and given back when the turn runs again.
 
         The key is the function's name and how often it was called in this turn.
         """
         self._open()
-        result: R = await self._steps.run(function, args, kwargs, None)
-        return result
+        return await self._steps.run(function, args, kwargs, None)
 
     async def step_as(self, key: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """`step` under a key of your own, for loops whose order may change."""
@@ -285,6 +331,13 @@ class Turn(Generic[S]):
 
 def _message(event: Event) -> Message:
     return Message(event.text, event.sender, event.type, event.data, event.id, event.source)
+
+
+def _server(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError as error:
+        raise BadInput(f"the URL cannot be read: {error}", hint="give an absolute http or https URL") from error
 
 
 def _text(text: str) -> str:

@@ -115,6 +115,15 @@ class Engine:
             await adapter.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    async def abandon(self) -> None:
+        """End all loops as a killed process does: nothing is finished, nothing is given back. For tests."""
+        for unlisten in self._unlisten:
+            unlisten()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
     def _task(self, name: str) -> "asyncio.Task[Any]":
         return next(task for task in self._tasks if task.get_name() == f"turnline-{name}")
 

@@ -115,10 +115,11 @@ class Database:
         with self._wake:
             self._closing = True
             self._wake.notify()
-        await self._loop.run_in_executor(None, self._thread.join)
-        self._readers.shutdown(wait=True)
+        # The readers first: the last connection to close folds the WAL into the file.
+        await self._loop.run_in_executor(None, self._readers.shutdown)
         for connection in self._reader_connections:
             connection.close()
+        await self._loop.run_in_executor(None, self._thread.join)
 
     def _read(self, query: Operation[T]) -> T:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)

@@ -1,6 +1,6 @@
 """The embedded store: all seams on one SQLite file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sessionstore.clock import Clock
@@ -23,12 +23,23 @@ SQL_PACKAGE = "sessionstore.sqlite.sql"
 class SqliteStore:
     """One file, several processes at most on one machine; the seams are its attributes."""
 
-    def __init__(self, path: Path, clock: Clock, *, group_max: int = GROUP_MAX) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        group_max: int = GROUP_MAX,
+        make_database: Callable[[Path, Mapping[str, str], Listener], Database] | None = None,
+    ) -> None:
         migrate(path)
         self.path = path
         self.clock = clock
         self._listeners: list[Listener] = []
-        self._db = Database(path, load_statements(SQL_PACKAGE), group_max=group_max, listener=self._tell)
+        statements = load_statements(SQL_PACKAGE)
+        if make_database is None:
+            self._db = Database(path, statements, group_max=group_max, listener=self._tell)
+        else:
+            self._db = make_database(path, statements, self._tell)
         self.inbox = SqliteInbox(self._db, clock)
         self.commits = SqliteCommits(self._db, clock)
         self.leases = SqliteLeases(self._db, clock)

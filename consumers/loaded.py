@@ -43,4 +43,6 @@ def after_commit(loaded: Loaded, turn: TurnCommit, record: Record, result: Commi
         totals=turn.totals,
         updated_at=now,
     )
-    return Loaded(loaded.lease, head, record, result.receipts, None, took_over=False)
+    # A command may have overtaken a turn that has recorded steps: that one's journal is still to be used.
+    journal = None if turn.journaled else loaded.journal
+    return Loaded(loaded.lease, head, record, result.receipts, journal, took_over=False)

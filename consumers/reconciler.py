@@ -53,6 +53,7 @@ class Look:
     result: Any = None
     receipt: str = ""
     facts: Mapping[str, Any] | None = None
+    reason: str = ""
 
 
 class Reconciler:
@@ -105,16 +106,27 @@ class Reconciler:
         """Look once at everything that is due; returns how many."""
         names = self._adapters.keys()
         claims = await self._queue.claim_unknown(names, self._settings.batch_max, self._settings.claim_ttl_s)
-        if claims:
-            settlements = await asyncio.gather(*(self._decide(claim) for claim in claims))
-            await self._queue.settle(settlements)
+        await asyncio.gather(*(self._reconcile(claim) for claim in claims))
         return len(claims)
+
+    async def _reconcile(self, claim: Claimed) -> None:
+        """One effect, on its own: what goes wrong with it holds up no other."""
+        try:
+            settlement = await self._decide(claim)
+        except Exception as error:
+            log.exception("effect.decision_failed", effect=claim.effect.effect_id, session=claim.session)
+            settlement = self._undecided(claim, f"it could not be looked at: {type(error).__name__}: {error}")
+        await self._queue.settle([settlement])
 
     async def _decide(self, claim: Claimed) -> Settlement:
         limits = self._adapters[claim.effect.adapter].limits_for(claim.effect.target)
         look = await self._look(claim, limits)
         facts = await self._facts(claim, look)
-        age_s = self._clock.now() - (claim.sent_at or claim.created_at)
+        now = self._clock.now()
+        sent_at = claim.sent_at or claim.created_at
+        # The other side counts from the first time that it saw the key; of several sends only the last one's is known.
+        key_age_s = now - (sent_at if claim.attempts <= 1 else claim.created_at)
+        age_s = now - sent_at
         settle_s = self._settings.settle_s
         verdict = decide_effect(
             limits.idempotency,
@@ -122,7 +134,7 @@ class Reconciler:
             Facts.MOVED if facts else Facts.HOLD,
             wanted=not claim.unwanted,
             started=bool(claim.external_id),
-            in_window=limits.window_s <= 0 or age_s < limits.window_s,
+            in_window=limits.window_s <= 0 or key_age_s < limits.window_s,
             settled=age_s > (limits.timeout_s + self._settings.relay_claim_ttl_s if settle_s is None else settle_s),
             budget_left=claim.checks < self._settings.looks_max and claim.attempts < limits.attempts_max,
             policy=Policy(claim.effect.on_unknown),
@@ -154,7 +166,8 @@ class Reconciler:
             return look.facts or {}
         if not claim.effect.binds or look.found in (Found.SUCCEEDED, Found.FAILED, Found.RUNNING):
             return {}
-        moved = await self._check(claim)
+        async with asyncio.timeout(self._settings.lookup_timeout_s):
+            moved = await self._check(claim)
         return moved.facts if moved is not None else {}
 
     def _settlement(self, claim: Claimed, look: Look, verdict: Verdict, facts: Mapping[str, Any]) -> Settlement:
@@ -164,7 +177,7 @@ class Reconciler:
             case Action.RECORD:
                 return Settlement(claim, EffectState.DELIVERED, receipt=look.receipt, result=look.result)
             case Action.FAIL:
-                return Settlement(claim, EffectState.FAILED, error=reason)
+                return Settlement(claim, EffectState.FAILED, error=look.reason or reason)
             case Action.CANCEL:
                 return Settlement(claim, EffectState.CANCELLED, error=reason)
             case Action.WAIT:
@@ -173,13 +186,18 @@ class Reconciler:
             case Action.RESEND:
                 twice = verdict.possible_duplicate
                 return Settlement(claim, EffectState.RETRY, due=now, error=reason, possible_duplicate=twice)
-            case Action.ASK if facts and look.found is not Found.NOT_LOOKED:
-                # Looked up as not done: with its approval void there is nothing left to be unclear about.
+            case Action.VOID:
                 return Settlement(claim, EffectState.CANCELLED, error=reason, outcome="void", facts=facts)
             case Action.ASK:
                 return Settlement(claim, EffectState.UNKNOWN, error=reason, asked=True)
             case _:
                 assert_never(verdict.action)
+
+    def _undecided(self, claim: Claimed, reason: str) -> Settlement:
+        if claim.checks >= self._settings.looks_max:
+            return Settlement(claim, EffectState.UNKNOWN, error=reason, asked=True)
+        due = self._clock.now() + self._again_s(claim.checks)
+        return Settlement(claim, EffectState.UNKNOWN, due=due, error=reason)
 
     def _again_s(self, checks: int) -> float:
         wait_s = min(self._settings.look_again_s * 1.5 ** min(checks, 50), self._settings.look_again_max_s)
@@ -195,8 +213,8 @@ def look_from(result: LookupResult) -> Look:
             return Look(Found.RUNNING)
         case Succeeded(result=value, receipt=receipt):
             return Look(Found.SUCCEEDED, value, receipt)
-        case FailedThere():
-            return Look(Found.FAILED)
+        case FailedThere(reason=reason):
+            return Look(Found.FAILED, reason=reason)
         case Changed(facts=facts):
             return Look(Found.CHANGED, facts=facts)
         case CannotTell():

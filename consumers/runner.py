@@ -131,7 +131,12 @@ class Runner:
             return await self._failed(running, error)
         except (Exception, SystemExit) as error:
             return await self._failed(running, error)
-        return await self.commit(loaded, composed)
+        try:
+            return await self.commit(loaded, composed)
+        except TypeError as error:
+            # Something in the turn is not JSON. Nothing was written, and it would be the same again.
+            text = f"this turn decided on something that cannot be stored: {error}"
+            return await self._failed(running, BadInput(text, hint="pass plain data to calls, questions and timers"))
 
     async def commit(self, loaded: Loaded, composed: Composed) -> TurnResult:
         """Write it. When the outcome is not known, the same commit is asked again: it answers what happened."""
@@ -177,7 +182,7 @@ class Runner:
         # A handler that asks for something impossible will ask again: no use in trying it five times.
         hopeless = isinstance(error, BadInput)
         if hopeless or running.attempt >= agent.failure.attempts_max:
-            return await self._give_up(loaded, agent, rows, running.turn_id, running.attempt, text, running.steps.wrote)
+            return await self._give_up(loaded, agent, rows, running.turn_id, running.attempt, text, running.journaled)
         delay = min(agent.failure.backoff_s * 2 ** (running.attempt - 1), agent.failure.backoff_max_s)
         due = self._clock.now() + delay * self._random.uniform(0.5, 1.0)
         try:
@@ -247,7 +252,7 @@ class Runner:
             seconds=seconds,
             route=kept_route(running.loaded, running.rows),
             reply_to=running.reply_to,
-            journaled=running.steps.wrote or running.loaded.journal is not None,
+            journaled=running.journaled,
             lease_ttl_s=self._lease_ttl_s,
             approval=approval,
             hand_over=self._courier.hand_over,
@@ -277,6 +282,12 @@ class _Running:
         self.steps = Steps(recorded, lambda step: runner.record_step(self, step))
         self.reply_to = rows[-1].event.reply_route or loaded.head.reply_route
 
+    @property
+    def journaled(self) -> bool:
+        """Whether this turn has a journal to clear; one of another turn, which a command overtook, is kept."""
+        journal = self.loaded.journal
+        return self.steps.wrote or (journal is not None and journal.turn_id == self.turn_id)
+
     async def turn(self) -> Composed:
         """Dispatch, run the handler under its deadline, look at facts that questions are bound to, compose."""
         what = dispatch(self.agent, self.loaded.record, self.rows)
@@ -287,8 +298,10 @@ class _Running:
         turn = self._turn(what, facts)
         started = time.perf_counter()
         try:
-            async with self.runner.deadlines.within(self.agent.timeout_s):
+            async with self.runner.deadlines.within(self.agent.timeout_s) as deadline:
                 await self._call(what.handler, turn, *what.arguments)
+            if deadline.expired:
+                raise TimeoutError("the handler went on after its deadline; nothing of it was kept")
         finally:
             turn.close()
         seconds = time.perf_counter() - started

@@ -189,8 +189,11 @@ class Scheduler:
         """Run the next turn if there is one; True when more may follow at once."""
         next_pos = await self._next(mailbox)
         loaded = mailbox.loaded
-        if loaded is None or next_pos == 0:
+        if loaded is None:
             return False
+        if next_pos == 0:
+            # A row may have come while the store was asked; its notice found this session running.
+            return mailbox.gap or self._known(mailbox) is not None
         if not self._runner.knows(loaded.head.agent):
             self._drop(mailbox)
             return False
@@ -269,7 +272,12 @@ class Scheduler:
             return []
         policy = self._runner.policy(mailbox.loaded.head.agent)
         batch = [first]
-        if policy.mode == "collect" and first.event.kind == Kind.MESSAGE:
+        journal = mailbox.loaded.journal
+        if journal is not None and journal.members[0] == pos:
+            # It has recorded steps over these rows, so it runs again over the same ones.
+            await self._load(mailbox)
+            batch = [mailbox.rows[member] for member in journal.members if member in mailbox.rows]
+        elif policy.mode == "collect" and first.event.kind == Kind.MESSAGE:
             await self._load(mailbox)
             batch = collected(mailbox.rows.values(), first, policy)
             wait_s = quiet_in(batch, policy, self._clock.now())

@@ -46,6 +46,7 @@ class RelaySettings:
     sends_max: int = 256
     claim_ttl_s: float = 30.0
     claim_margin_s: float = 2.0  # no first byte when less than this is left of a claim
+    check_timeout_s: float = 20.0  # for looking at the facts of one effect
     poll_s: float = 0.25
     settle_batch_max: int = 256
     drain_s: float = 10.0
@@ -110,9 +111,10 @@ class Relay:
 
     def take(self, claims: Iterable[Claimed]) -> None:
         """Carry out effects that a commit has claimed for this relay."""
-        deadline = self._clock.monotonic() + self._settings.claim_ttl_s - self._settings.claim_margin_s
         for claim in claims:
-            self._start(claim, deadline)
+            # The claim began with the commit, not with its return; the wall clock may have been set meanwhile.
+            left_s = min(claim.until - self._clock.now(), self._settings.claim_ttl_s)
+            self._start(claim, self._clock.monotonic() + left_s - self._settings.claim_margin_s)
 
     def notice(self, notice: Notice) -> None:
         """Listener for the store: something new may be there to send."""
@@ -143,13 +145,14 @@ class Relay:
         room = self._settings.sends_max - len(self._tasks)
         if room <= 0:
             return False
+        # Counted from before the request: the claim may have begun long before the answer came.
+        deadline = self._clock.monotonic() + self._settings.claim_ttl_s - self._settings.claim_margin_s
         try:
             claims = await self._queue.claim(self._adapters.keys(), room, self._settings.claim_ttl_s)
         except Exception:
             log.exception("outbox.claim_failed")
             return False
         self.progress_at = self._clock.monotonic()
-        deadline = self.progress_at + self._settings.claim_ttl_s - self._settings.claim_margin_s
         for claim in claims:
             self._start(claim, deadline)
         return len(claims) == room
@@ -158,13 +161,19 @@ class Relay:
         task = asyncio.create_task(self._carry(claim, deadline))
         self._tasks[claim.pos] = task
         self._claims[claim.pos] = claim
-        task.add_done_callback(partial(self._ended, claim.pos))
+        task.add_done_callback(partial(self._ended, claim))
 
-    def _ended(self, pos: int, _: asyncio.Task[None]) -> None:
-        self._tasks.pop(pos, None)
-        self._claims.pop(pos, None)
+    def _ended(self, claim: Claimed, task: asyncio.Task[None]) -> None:
+        # A row whose claim was lost may be under way here again, in another task.
+        if self._tasks.get(claim.pos) is task:
+            del self._tasks[claim.pos]
+        self._forget(claim)
         if len(self._tasks) < self._settings.sends_max:
             self._wake.set()
+
+    def _forget(self, claim: Claimed) -> None:
+        if self._claims.get(claim.pos) is claim:
+            del self._claims[claim.pos]
 
     async def _carry(self, claim: Claimed, deadline: float) -> None:
         try:
@@ -174,7 +183,7 @@ class Relay:
             log.exception("outbox.attempt_failed", effect=claim.effect.effect_id, session=claim.session)
             settlement = self._later(claim, f"{type(error).__name__}: {error}")
         # From here on the call is over: there is no claim to renew, and losing it is told by the settlement.
-        self._claims.pop(claim.pos, None)
+        self._forget(claim)
         if settlement is None:
             return
         try:
@@ -200,7 +209,8 @@ class Relay:
         if too_old is not None:
             return Settlement(claim, too_old.state, error=too_old.reason)
         if claim.effect.binds:
-            moved = await self._check(claim)
+            async with self._deadlines.within(self._settings.check_timeout_s):
+                moved = await self._check(claim)
             if moved is not None:
                 return Settlement(
                     claim,

@@ -51,6 +51,11 @@ class Deadline:
         self._expired = False
         self.at = 0.0
 
+    @property
+    def expired(self) -> bool:
+        """Whether its time ran out: also true where the interruption was swallowed."""
+        return self._expired
+
     async def __aenter__(self) -> "Deadline":
         self._task = asyncio.current_task()
         self.at = asyncio.get_running_loop().time() + self._timeout_s

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+import orjson
+
 from consumers.intents import AskIntent, CallIntent, Intents, ReplyIntent, TimerIntent
 from consumers.loaded import Loaded
 from sessionstore import patch
 from sessionstore.commit import Entry, HandOver, TurnCommit
+from sessionstore.digest import TurnDigest
 from sessionstore.effect import Effect
 from sessionstore.event import Event, Kind, ReplyRoute
 from sessionstore.inbox import InboxRow
@@ -62,9 +65,17 @@ class _Draft:
     final: bytes = b""
     sha256: str = ""
 
+    digest: TurnDigest = field(default_factory=TurnDigest)
+
     def add(self, type_: str, body: dict[str, Any]) -> None:
-        self.entries.append(Entry(type_, body))
+        self.tell(type_, body)
         self.record = fold(self.record, type_, body)
+
+    def tell(self, type_: str, body: dict[str, Any]) -> None:
+        """Append without folding."""
+        json = orjson.dumps(body)
+        self.digest.add(type_, json)
+        self.entries.append(Entry(type_, body, json))
 
 
 def turn_id_for(loaded: Loaded, first: InboxRow) -> str:
@@ -94,7 +105,7 @@ def compose(
         ops = patch.diff(draft.record["state"], state)
         if ops:
             # The patch leads to this very state (see the property test), so there is no need to apply it.
-            draft.entries.append(Entry("state.patched", {"ops": ops}))
+            draft.tell("state.patched", {"ops": ops})
             draft.record = {**draft.record, "state": state}
     if intents.noted:
         draft.add("record.noted", dict(intents.noted))
@@ -339,7 +350,9 @@ def _close(
     draft.record = fold(draft.record, "turn.closed", body)
     draft.final = canonical(draft.record)
     draft.sha256 = checksum(draft.final)
-    draft.entries.append(Entry("turn.closed", {**body, "sha256": draft.sha256}))
+    draft.digest.add_closing(body)
+    closing = {**body, "sha256": draft.sha256, "entries_sha256": draft.digest.hexdigest()}
+    draft.entries.append(Entry("turn.closed", closing))
 
 
 def _commit(

@@ -13,10 +13,12 @@ from sessionstore.wait import Wait
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A transcript event to append: its type and JSON body. The commit numbers it."""
+    """A transcript event to append: its type and JSON body. The commit numbers it. `json` is the body's spelling,
+    where it is known already."""
 
     type: str
     body: Mapping[str, Any]
+    json: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,9 @@
 """Verify: `record == fold(transcript)` on live data, and the first event that does not fit, by number.
 
 Each session's transcript is folded from the beginning, or from the oldest kept full checkpoint where retention took the
-beginning away. Every `turn.closed` event holds the SHA-256 of the record after its turn, so a difference is pinned to
-one turn; snapshots and the stored record are compared in the same pass. A session may commit meanwhile: the record is
-read first, and only the events up to its number are folded.
-
-What it cannot see: an event that only tells (the text of a message) is in no checksum, so an edit of it that keeps its
-number, its turn and its type does not show.
+beginning away. Every `turn.closed` event holds the SHA-256 of the record after its turn and one over the turn's events,
+so a difference is pinned to one turn; snapshots and the stored record are compared in the same pass. A session may
+commit meanwhile: the record is read first, and only the events up to its number are folded.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -16,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from sessionstore.digest import TurnDigest
 from sessionstore.errors import Damaged
 from sessionstore.inbox import SessionRef
 from sessionstore.reads import Reads
@@ -115,6 +113,7 @@ class _Folding:
     turns: int = 0
     turn_id: str = ""  # of the rows since the last closed turn
     turn_began: int = 0
+    digest: TurnDigest = field(default_factory=TurnDigest)
     differences: list[Difference] = field(default_factory=list)
 
     def take(self, row: Mapping[str, Any]) -> None:
@@ -136,6 +135,8 @@ class _Folding:
         self.seq, self.events = seq, self.events + 1
         if type_ == "turn.closed":
             self._close(row)
+        else:
+            self.digest.add(type_, orjson.dumps(row["body"]))
 
     def end(self, seq: int) -> None:
         """All events up to `seq` were there, and the last turn was closed."""
@@ -164,7 +165,10 @@ class _Folding:
     def _close(self, row: Mapping[str, Any]) -> None:
         seq, turn_id, body = row["seq"], row["turn_id"], row["body"]
         digest = checksum(canonical(self.record))
-        if body.get("turn_id") != turn_id or body.get("sha256") != digest:
+        self.digest.add_closing(body)
+        told, self.digest = self.digest.hexdigest(), TurnDigest()
+        fits = body.get("sha256") == digest and body.get("entries_sha256", told) == told
+        if body.get("turn_id") != turn_id or not fits:
             says = (
                 f"an event of turn {turn_id}, {self.turn_began} to {seq}, is not what was written: the checksum differs"
             )

@@ -107,7 +107,7 @@ def _put_dead(tx: Transaction, turn: TurnCommit, pos: int, now: float) -> None:
 def _append(tx: Transaction, turn: TurnCommit, epoch: int, now: float) -> int:
     tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
     rows = [
-        (tenant, session, seq, epoch, entry.type, now, turn.turn_id, orjson.dumps(entry.body))
+        (tenant, session, seq, epoch, entry.type, now, turn.turn_id, entry.json or orjson.dumps(entry.body))
         for seq, entry in enumerate(turn.entries, turn.first_seq)
     ]
     tx.run_many("transcript_append", rows)

@@ -120,6 +120,15 @@ def test_an_edited_transcript_event_is_pinned_to_its_turn(path: Path, plant: Pla
     assert (difference.what, difference.seq, difference.turn_id) == (What.CHECKSUM, closed[0], closed[2])
 
 
+def test_an_edited_text_that_changes_no_record_is_pinned_to_its_turn(path: Path, plant: Plant) -> None:
+    seq = seq_of(path, "message.in", 1)
+    body = {**rows(path)[seq - 1][3], "data": {"text": "never said"}}
+    plant("UPDATE transcript SET body = ? WHERE seq = ?", orjson.dumps(body), seq)
+    difference = verified(path).differences[0]
+    closed = next(row for row in rows(path) if row[1] == "turn.closed" and row[0] > seq)
+    assert (difference.what, difference.seq) == (What.CHECKSUM, closed[0])
+
+
 def test_an_edited_closing_checksum_is_found(path: Path, plant: Plant) -> None:
     seq = seq_of(path, "turn.closed", 2)
     body = {**rows(path)[seq - 1][3], "sha256": "0" * 64}

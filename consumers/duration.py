@@ -7,7 +7,7 @@ from types import MappingProxyType
 from sessionstore.errors import BadInput
 
 _UNITS_S = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0})
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 DURATION_MAX_S = 10 * 366 * 86400.0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, get_type_hints
 
 import orjson
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
 from consumers.intents import Intents
 from sessionstore.errors import BadInput, FenceLost
@@ -99,7 +99,12 @@ def _result_type(function: Callable[..., Any]) -> TypeAdapter[Any]:
         hint = get_type_hints(function).get("return", Any)
     except (NameError, TypeError):
         hint = Any
-    return TypeAdapter(hint)
+    try:
+        return TypeAdapter(hint)
+    except PydanticUserError as error:
+        raise BadInput(
+            f"a step returns {hint!r}, which cannot be recorded", hint="return plain data or a pydantic model"
+        ) from error
 
 
 def _encode(name: str, adapter: TypeAdapter[Any], value: Any) -> Any:

@@ -15,7 +15,7 @@ import orjson
 from consumers.intents import AskIntent, CallIntent, Intents, ReplyIntent, TimerIntent
 from consumers.loaded import Loaded
 from sessionstore import patch
-from sessionstore.commit import Entry, HandOver, TurnCommit
+from sessionstore.commit import Entry, TurnCommit
 from sessionstore.digest import TurnDigest
 from sessionstore.effect import Effect
 from sessionstore.event import Event, Kind, ReplyRoute
@@ -45,7 +45,6 @@ class TurnMeta:
     approval: str = ""
     failure: str = ""
     dead: bool = False
-    hand_over: HandOver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,5 +385,4 @@ def _commit(
         snapshot=turns % SNAPSHOT_EVERY_TURNS == 0,
         lease_ttl_s=meta.lease_ttl_s,
         journaled=meta.journaled,
-        hand_over=meta.hand_over,
     )

@@ -9,7 +9,7 @@ import inspect
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -141,6 +141,8 @@ class Runner:
     async def commit(self, loaded: Loaded, composed: Composed) -> TurnResult:
         """Write it. When the outcome is not known, the same commit is asked again: it answers what happened."""
         turn = composed.commit
+        if turn.effects:
+            turn = replace(turn, hand_over=self._courier.hand_over(turn.effects))
         [result] = await self._commits.commit([turn])
         match result:
             case Committed():
@@ -255,7 +257,6 @@ class Runner:
             journaled=running.journaled,
             lease_ttl_s=self._lease_ttl_s,
             approval=approval,
-            hand_over=self._courier.hand_over,
         )
 
 

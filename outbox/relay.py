@@ -9,7 +9,7 @@ look-ups are for.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -32,11 +32,13 @@ from sessionstore.batcher import Batcher
 from sessionstore.clock import Clock
 from sessionstore.commit import HandOver
 from sessionstore.deadlines import Deadlines
-from sessionstore.effect import Claimed, EffectState, Settlement
+from sessionstore.effect import Claimed, Effect, EffectState, Settlement
 from sessionstore.notice import Notice
 from sessionstore.outboxqueue import OutboxQueue
 
 log = structlog.get_logger(__name__)
+
+NONCE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +102,19 @@ class Relay:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._claims: dict[int, Claimed] = {}
         self.progress_at = clock.monotonic()
-        natives = {n for n, a in adapters.items() if a.limits_for({}).idempotency is Idempotency.NATIVE}
-        nonce = secrets.token_hex(16)
-        self._taker = HandOver(frozenset(natives), nonce, self._settings.claim_ttl_s) if natives else None
+        self._nonce = secrets.token_hex(NONCE_BYTES)
 
-    @property
-    def hand_over(self) -> HandOver | None:
-        """What a worker in this process may claim for this relay in its commits; None when there is no room."""
-        return None if self._stopping or len(self._tasks) >= self._settings.sends_max else self._taker
+    def hand_over(self, effects: Sequence[Effect]) -> HandOver | None:
+        """Which of these a worker in this process may claim for this relay in its commit; None for none."""
+        room = self._settings.sends_max - len(self._tasks)
+        if self._stopping or room < len(effects):
+            return None
+        native = [e.effect_id for e in effects if self._is_native(e)]
+        return HandOver(frozenset(native), self._nonce, self._settings.claim_ttl_s) if native else None
+
+    def _is_native(self, effect: Effect) -> bool:
+        adapter = self._adapters.get(effect.adapter)
+        return adapter is not None and adapter.limits_for(effect.target).idempotency is Idempotency.NATIVE
 
     def take(self, claims: Iterable[Claimed]) -> None:
         """Carry out effects that a commit has claimed for this relay."""

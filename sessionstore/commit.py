@@ -25,11 +25,11 @@ class Entry:
 class HandOver:
     """A relay in this process that takes new effects straight from the commit, already claimed and marked `sending`.
 
-    Only for adapters that do one key once: if the process dies between the commit and the first byte, such a row is
-    unknown although it was never sent, and sending it again under its key settles that.
+    Only for effects whose key is done once at the other side: if the process dies between the commit and the first
+    byte, such a row is unknown although it was never sent, and sending it again under its key settles that.
     """
 
-    adapters: frozenset[str]
+    effect_ids: frozenset[str]
     nonce: str
     ttl_s: float
 

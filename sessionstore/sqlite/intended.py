@@ -30,7 +30,7 @@ def put_effects(
 def _may_hand_over(tx: Transaction, turn: TurnCommit, effect: Effect, lanes: set[str]) -> bool:
     """Only the head of an idle lane, with nothing to look at before it is sent."""
     taker = turn.hand_over
-    if taker is None or effect.adapter not in taker.adapters or effect.binds or effect.lane in lanes:
+    if taker is None or effect.effect_id not in taker.effect_ids or effect.binds or effect.lane in lanes:
         return False
     ref = turn.lease.ref
     return tx.one("outbox_lane_open", (ref.tenant, ref.session, effect.lane)) is None

@@ -336,7 +336,7 @@ async def test_a_resent_effects_new_end_is_offered_to_the_session_again(store: S
 
 
 async def test_a_commit_hands_the_head_of_an_idle_lane_straight_to_its_own_relay(store: Store) -> None:
-    taker = HandOver(frozenset({"fake"}), "nonce-of-the-relay", 30.0)
+    taker = HandOver(frozenset({"e1", "e2", "e3"}), "nonce-of-the-relay", 30.0)
     await put(store, "a")
     turn = closing(
         await acquire(store),
@@ -354,9 +354,7 @@ async def test_a_commit_hands_the_head_of_an_idle_lane_straight_to_its_own_relay
 
 async def test_what_was_handed_over_and_never_sent_becomes_unknown(store: Store, clock: ManualClock) -> None:
     await put(store, "a")
-    turn = closing(
-        await acquire(store), effects=(effect("e1"),), hand_over=HandOver(frozenset({"fake"}), "relay", 30.0)
-    )
+    turn = closing(await acquire(store), effects=(effect("e1"),), hand_over=HandOver(frozenset({"e1"}), "relay", 30.0))
     await store.commits.commit([turn])
     clock.advance(31)
     assert await claim(store) == []
@@ -366,9 +364,7 @@ async def test_what_was_handed_over_and_never_sent_becomes_unknown(store: Store,
 async def test_a_lane_that_is_not_idle_hands_nothing_over(store: Store) -> None:
     await intend(store, effect("e1"))
     await put(store, "a")
-    turn = closing(
-        await acquire(store), effects=(effect("e2"),), hand_over=HandOver(frozenset({"fake"}), "relay", 30.0)
-    )
+    turn = closing(await acquire(store), effects=(effect("e2"),), hand_over=HandOver(frozenset({"e2"}), "relay", 30.0))
     [result] = await store.commits.commit([turn])
     assert getattr(result, "handed", None) == ()
     assert await claimed_ids(store) == ["e1"]

@@ -11,6 +11,7 @@ asked again. Kill the process while it deploys: the deployment is looked up by i
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -31,7 +32,8 @@ from turnline import (
     Turn,
 )
 
-ROLLOUT_S = 3.0
+ROLLOUT_S = 5.0
+POLL_S = 0.2
 
 
 class Deployment(BaseModel):
@@ -39,12 +41,13 @@ class Deployment(BaseModel):
 
     id: str
     commit: str
+    begun: float
     status: str = "running"
 
 
 class Platform:
     """A platform that is a folder: `HEAD` holds the newest commit, `LIVE` the one that is served, and `deployments` a
-    file for each idempotency key."""
+    file for each idempotency key. A deployment goes on by itself, whoever began it, and ends after `ROLLOUT_S`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,18 +62,25 @@ class Platform:
 
     async def start(self, commit: str, key: str) -> Deployment:
         """Begin a deployment. The same key is begun once."""
-        return await self.find(key) or await self.write(key, Deployment(id=f"job-{key[:8]}", commit=commit))
+        job = Deployment(id=f"job-{key[:8]}", commit=commit, begun=time.time())
+        return await self.find(key) or await self.write(key, job)
 
-    async def result(self, key: str, job: Deployment) -> Deployment:
+    async def result(self, key: str) -> Deployment:
         """Wait until it has ended."""
-        await asyncio.sleep(ROLLOUT_S)
-        await asyncio.to_thread(_write, self.folder / "LIVE", job.commit)
-        return await self.write(key, job.model_copy(update={"status": "succeeded"}))
+        job = await self.find(key)
+        while job is None or job.status == "running":
+            await asyncio.sleep(POLL_S)
+            job = await self.find(key)
+        return job
 
     async def find(self, key: str) -> Deployment | None:
         """The deployment of a key, or None."""
         text = await asyncio.to_thread(_read, self._path(key))
-        return Deployment.model_validate_json(text) if text else None
+        job = Deployment.model_validate_json(text) if text else None
+        if job is None or job.status != "running" or time.time() < job.begun + ROLLOUT_S:
+            return job
+        await asyncio.to_thread(_write, self.folder / "LIVE", job.commit)
+        return await self.write(key, job.model_copy(update={"status": "succeeded"}))
 
     async def write(self, key: str, deployment: Deployment) -> Deployment:
         """Keep its state."""
@@ -171,7 +181,7 @@ async def deploy(call: ToolCall, commit: str) -> Deployment:
     if job.commit != commit:
         raise ToolFailed(f"{job.id} deploys {job.commit}")
     await call.started(job.id)  # the platform's id is durable from here
-    return await platform.result(call.key, job)
+    return await platform.result(call.key)
 
 
 @release.continuation

@@ -278,14 +278,14 @@ def _ask(draft: _Draft, meta: TurnMeta, action: AskIntent, ordinal: int) -> None
         priority=action.priority,
         route=action.route,
     )
-    _open_wait(draft, wait)
+    _open_wait(draft, wait, action.again_of)
     asked = {"wait_id": wait.wait_id, "options": list(wait.options), "binds": dict(wait.binds)}
     reply = ReplyIntent(action.question, action.route, extra=asked)
     # The question's message has an id of its own, apart from its wait's.
     _reply(draft, meta, reply, ordinal + 1_000_000)
 
 
-def _open_wait(draft: _Draft, wait: Wait) -> None:
+def _open_wait(draft: _Draft, wait: Wait, again_of: str = "") -> None:
     draft.waits.append(wait)
     body = {
         "wait_id": wait.wait_id,
@@ -297,6 +297,8 @@ def _open_wait(draft: _Draft, wait: Wait) -> None:
         "expires_at": wait.expires_at,
         "due": wait.due,
     }
+    if again_of:
+        body["again_of"] = again_of
     draft.add("wait.opened", body)
 
 

@@ -46,6 +46,7 @@ class AskIntent:
     route: ReplyRoute | None
     data: Any = None
     binds_to: Mapping[str, Any] | None = None  # asked again: bound to these values
+    again_of: str = ""  # the void question that this one stands for
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ import orjson
 import structlog
 
 from consumers.agent import Agent, QueuePolicy
+from consumers.asking import asked_again, was_asked_again
 from consumers.compose import Composed, TurnMeta, compose, turn_id_for
 from consumers.courier import Courier, NoCourier
 from consumers.dispatch import Dispatch, NoHandler, dispatch
-from consumers.intents import AskIntent, Intents, ReplyIntent
+from consumers.intents import Intents, ReplyIntent
 from consumers.loaded import Loaded, after_commit
 from consumers.state import describe, plain_state, state_from
 from consumers.steps import Steps
@@ -135,8 +136,7 @@ class Runner:
             return await self.commit(loaded, composed)
         except TypeError as error:
             # Something in the turn is not JSON. Nothing was written, and it would be the same again.
-            text = f"this turn decided on something that cannot be stored: {error}"
-            return await self._failed(running, BadInput(text, hint="pass plain data to calls, questions and timers"))
+            return await self._failed(running, _unstorable(error))
 
     async def commit(self, loaded: Loaded, composed: Composed) -> TurnResult:
         """Write it. When the outcome is not known, the same commit is asked again: it answers what happened."""
@@ -309,7 +309,7 @@ class _Running:
         await self._observe_bound(turn.intents)
         state = plain_state(self.agent, turn.state)
         meta = self.runner.meta(self, what.name, seconds, what.approval)
-        return compose(self.loaded, self.rows, meta, turn.intents, state)
+        return self._composed(meta, turn.intents, state)
 
     async def observe(self, name: str) -> Any:
         """Look at a fact through the agent's observer."""
@@ -343,12 +343,18 @@ class _Running:
 
     async def _without_handler(self, what: NoHandler) -> Composed:
         intents = Intents(note=what.reason, observed=dict(what.facts))
-        if what.ask_again:
+        if what.ask_again and not was_asked_again(self.loaded.record, what.ask_again):
             wait = await self.runner.question_of(what.ask_again)
             if wait is not None:
-                intents.actions.append(_asked_again(wait, what.facts))
+                intents.actions.append(asked_again(wait, what.facts))
         meta = self.runner.meta(self, "", 0.0, "")
-        return compose(self.loaded, self.rows, meta, intents, None)
+        return self._composed(meta, intents, None)
+
+    def _composed(self, meta: TurnMeta, intents: Intents, state: Any) -> Composed:
+        try:
+            return compose(self.loaded, self.rows, meta, intents, state)
+        except TypeError as error:
+            raise _unstorable(error) from error
 
     async def _observe_bound(self, intents: Intents) -> None:
         known = {**self.loaded.record["observation"]["facts"], **intents.observed}
@@ -368,25 +374,14 @@ class _Running:
         return describe(self.agent, head.tenant, head.session, head.epoch, self.loaded.record, state=state)
 
 
+def _unstorable(error: TypeError) -> BadInput:
+    text = f"this turn decided on something that cannot be stored: {error}"
+    return BadInput(text, hint="pass plain data to calls, questions and timers")
+
+
 def kept_route(loaded: Loaded, rows: Sequence[InboxRow]) -> Any:
     """The session's route afterwards: only an admitted inbound message changes it, never an internal event."""
     for row in reversed(rows):
         if row.event.kind == "message" and row.event.reply_route is not None:
             return row.event.reply_route
     return loaded.head.reply_route
-
-
-def _asked_again(wait: dict[str, Any], facts: Mapping[str, Any]) -> AskIntent:
-    binds = {name: facts.get(name, value) for name, value in wait["binds"].items()}
-    changed = ", ".join(f"{name} is now {facts[name]!r}" for name in binds if name in facts)
-    return AskIntent(
-        question=f"{wait['question']}\n(Asked again: {changed}.)",
-        then=wait["then"],
-        binds=tuple(binds),
-        options=tuple(wait["options"]),
-        expires_s=None if wait["due"] is None else max(wait["due"] - wait["asked_at"], 60.0),
-        priority=bool(wait["priority"]),
-        route=wait["route"],
-        data=wait["data"],
-        binds_to=binds,
-    )

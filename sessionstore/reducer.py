@@ -68,6 +68,8 @@ def _fact_observed(record: Record, body: Body) -> Record:
 
 def _wait_opened(record: Record, body: Body) -> Record:
     item = {k: body[k] for k in ("kind", "then", "question", "binds", "expires_at", "due")}
+    if "again_of" in body:
+        item["again_of"] = body["again_of"]
     awaited = {**record["execution"]["awaited"], body["wait_id"]: item}
     return _with(record, "execution", awaited=awaited)
 
@@ -80,6 +82,8 @@ def _wait_closed(record: Record, body: Body) -> Record:
     if was is None or was["kind"] != "approval":
         return record
     approval = {"status": body["status"], "by": body["by"], "binds": was["binds"]}
+    if "again_of" in was:
+        approval["again_of"] = was["again_of"]
     approvals = {**record["control"]["approvals"], wait_id: approval}
     while len(approvals) > APPROVALS_MAX:
         del approvals[next(iter(approvals))]

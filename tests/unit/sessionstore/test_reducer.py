@@ -117,6 +117,12 @@ def test_a_closed_question_becomes_an_approval_with_what_it_is_bound_to() -> Non
     assert record["control"]["approvals"] == {"w1": {"status": "approved", "by": "ann", "binds": {"commit": "abc"}}}
 
 
+def test_a_question_that_was_asked_again_names_the_one_that_it_stands_for() -> None:
+    record = fold(new_record(), "wait.opened", {**opened("w2"), "again_of": "w1"})
+    assert record["execution"]["awaited"]["w2"]["again_of"] == "w1"
+    assert fold(record, "wait.closed", closed("w2"))["control"]["approvals"]["w2"]["again_of"] == "w1"
+
+
 def test_a_fired_timer_is_no_approval() -> None:
     record = fold_all(new_record(), [("wait.opened", opened(kind="timer")), ("wait.closed", closed(status="fired"))])
     assert record["control"]["approvals"] == {}

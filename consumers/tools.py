@@ -36,7 +36,14 @@ class ToolFailed(Exception):
 
 
 class ToolNotReady(Exception):
-    """Raised by a tool that knows that nothing was done and that a later attempt may help."""
+    """Raised by a tool that knows that nothing was done and that a later attempt may help.
+
+    `retry_after_s` is how long the other side asked to wait; the relay's own backoff comes on top.
+    """
+
+    def __init__(self, reason: str = "", *, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ class ToolAdapter:
         except ToolFailed as error:
             return Rejected(str(error))
         except ToolNotReady as error:
-            return NotSent(str(error))
+            return NotSent(str(error), retry_after_s=error.retry_after_s)
         return Delivered(receipt=sending.key, result=to_jsonable_python(result))
 
     async def lookup(self, sending: Sending) -> LookupResult:

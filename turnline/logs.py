@@ -2,9 +2,32 @@
 
 import logging
 import sys
-from typing import TextIO
+from contextlib import suppress
+from typing import TextIO, cast
 
 import structlog
+
+
+class Unfailing:
+    """A stream on which writing never fails: when its reader is gone or its disk is full, a line is lost.
+
+    A line that raised would take down what it tells about: a turn whose failure is logged would not be counted as
+    failed, and a loop that logs a retry would die.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write it if that is possible."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush if that is possible."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def configure_logs(kind: str, level: str, stream: TextIO = sys.stderr) -> None:
@@ -22,7 +45,7 @@ def configure_logs(kind: str, level: str, stream: TextIO = sys.stderr) -> None:
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Unfailing(stream))),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, stream=stream, format="%(levelname)s %(name)s %(message)s")

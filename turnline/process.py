@@ -1,15 +1,11 @@
 """A process: all roles over one store, from settings to an orderly stop."""
 
 import asyncio
-import os
-import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from random import Random
 
 import structlog
-from router.trail import Trail
-from router.webchat import WebChat
 
 from consumers.agent import App
 from consumers.bus import StoreBus
@@ -20,11 +16,14 @@ from router.http.auth import Tokens
 from router.http.server import Server, make_application
 from router.http.services import Services
 from router.rules import Routing
+from router.trail import Trail
+from router.webchat import WebChat
 from sessionstore.clock import SystemClock
 from sessionstore.errors import BadSettings
 from sessionstore.sqlite.store import SqliteStore
 from turnline.datafolder import COOKIE_SECRET, TOKEN, DataFolder
 from turnline.doors import hooks_of, tokens_of
+from turnline.ending import heard
 from turnline.engine import Engine, EngineSettings
 from turnline.settings import Settings
 from turnline.wiring import open_store, outgoing
@@ -32,6 +31,7 @@ from turnline.wiring import open_store, outgoing
 log = structlog.get_logger(__name__)
 
 STALL_S = 30.0
+STOP_S = 15.0  # beyond the drains: closing doors, connections and the store
 
 
 class Process:
@@ -51,6 +51,8 @@ class Process:
     async def serve(self, started: asyncio.Event) -> bool:
         """Run until stopped; `started` is set once the doors are open. False when a loop died on the way."""
         async with AsyncExitStack() as stack:
+            # Entered first, so that it holds until all else has ended. Turns drain first, then sends.
+            stack.enter_context(heard(self.stop, 2 * self.settings.drain_s + STOP_S))
             folder = DataFolder(self.settings.data)
             folder.hold()
             stack.callback(folder.release)
@@ -59,7 +61,6 @@ class Process:
             # We hold the folder's lock, so whoever held leases and claims before is dead.
             await store.adopt()
             engine = await self._start_engine(store, folder, stack)
-            self._signals()
             started.set()
             await self._until_stopped(engine)
             log.info("process.stopping")
@@ -67,9 +68,7 @@ class Process:
         return not engine.failed.is_set()
 
     def stop(self) -> None:
-        """Ask for an orderly stop; a second time ends the process at once."""
-        if self._stop.is_set():
-            os._exit(130)
+        """Ask for an orderly stop."""
         self._stop.set()
 
     async def _start_engine(self, store: SqliteStore, folder: DataFolder, stack: AsyncExitStack) -> Engine:
@@ -151,11 +150,6 @@ class Process:
             return "a loop died"
         stalled_s = self._clock.monotonic() - engine.relay.progress_at
         return f"the relay has not moved for {stalled_s:.0f} s" if stalled_s > STALL_S else ""
-
-    def _signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self.stop)
 
     async def _until_stopped(self, engine: Engine) -> None:
         waits = [asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(engine.failed.wait())]

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,13 @@ import typer
 import uvloop
 
 from turnline.demo import demo_app
+from turnline.ending import cut_off
 from turnline.logs import configure_logs
 from turnline.process import Process
 from turnline.settings import Settings, load_settings
 from turnline.wiring import load_app
+
+EXIT_S = 2.0  # for threads that handlers and tools have left behind
 
 
 def dev(
@@ -27,18 +31,29 @@ def dev(
     configure_logs(settings.log, settings.log_level)
     target = app or settings.app
     loaded = load_app(target) if target else demo_app(settings.data)
-    raise typer.Exit(0 if uvloop.run(_serve(settings, Process(settings, loaded), target)) else 1)
+    raise typer.Exit(_run(settings, Process(settings, loaded), target))
 
 
-async def _serve(settings: Settings, process: Process, target: str) -> bool:
-    started = asyncio.Event()
+def _run(settings: Settings, process: Process, target: str) -> int:
+    code, started = 1, asyncio.Event()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            code = 0 if runner.run(_serve(settings, process, target, started)) else 1
+        finally:
+            if started.is_set():
+                cut_off(EXIT_S, code)
+    return code
+
+
+async def _serve(settings: Settings, process: Process, target: str, started: asyncio.Event) -> bool:
     serving = asyncio.ensure_future(process.serve(started))
     ready = asyncio.ensure_future(started.wait())
     await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED)
     ready.cancel()
     if started.is_set():
-        sys.stdout.write(banner(settings, process, target))
-        sys.stdout.flush()
+        with suppress(OSError):  # nobody reads it, or the disk that it goes to is full
+            sys.stdout.write(banner(settings, process, target))
+            sys.stdout.flush()
     return await serving
 
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -11,6 +12,7 @@ from sessionstore.errors import BadSettings
 LOCK = "turnline.lock"
 TOKEN = "token"  # noqa: S105 - the name of a file
 COOKIE_SECRET = "cookie-secret"  # noqa: S105 - the name of a file
+REMAKE = "delete the file, and a new one is made; who used the old one signs in again"
 
 
 class DataFolder:
@@ -23,13 +25,12 @@ class DataFolder:
     def hold(self) -> None:
         """Make the folder if need be, and lock it. Raises BadSettings naming the process that has it."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / LOCK).open("a+")
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = self._locked((self.path / LOCK).open("a+"))
         except OSError as error:
-            raise BadSettings(
-                f"the data folder {self.path} cannot be used: {error.strerror}",
-                hint="set TURNLINE_DATA to a folder that can be written",
-            ) from error
+            raise self._unusable(error) from error
+
+    def _locked(self, lock: IO[str]) -> IO[str]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -40,11 +41,17 @@ class DataFolder:
                 f"the data folder {self.path} is in use by process {pid or 'unknown'}",
                 hint="stop that process, or set TURNLINE_DATA to another folder",
             ) from error
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
-        self._lock = lock
+        try:
+            lock.seek(0)
+            lock.truncate()
+            lock.write(str(os.getpid()))
+            lock.flush()
+        except OSError:
+            # What could not be written stays in the buffer, and closing would raise over it again.
+            with suppress(OSError):
+                lock.close()
+            raise
+        return lock
 
     def release(self) -> None:
         """Let another process have it."""
@@ -53,19 +60,42 @@ class DataFolder:
             self._lock = None
 
     def secret(self, name: str) -> str:
-        """A secret of this installation, made on first use and kept in a file that only the owner can read."""
+        """A secret of this installation, made on first use and kept in a file that only the owner can read.
+
+        Raises BadSettings for a file that cannot be made or read, and for an empty one: everybody knows what it says.
+        """
         path = self.path / name
-        if not path.exists():
-            made = secrets.token_urlsafe(32)
-            # Written whole under another name first: a crash must not leave half a secret.
-            draft = path.with_name(f"{name}.{os.getpid()}")
+        try:
+            if not path.exists():
+                self._make(path)
+            found = path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise self._unusable(error) from error
+        except UnicodeDecodeError as error:
+            raise BadSettings(f"{path} cannot be read: it is not text", hint=REMAKE) from error
+        if not found:
+            raise BadSettings(f"the secret in {path} is empty", hint=REMAKE)
+        return found
+
+    @staticmethod
+    def _make(path: Path) -> None:
+        # Written whole under another name first: a crash must not leave half a secret.
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w") as file:
-                file.write(made)
+                file.write(secrets.token_urlsafe(32))
                 file.flush()
                 os.fsync(file.fileno())
             draft.rename(path)
-        return path.read_text(encoding="utf-8").strip()
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _unusable(self, error: OSError) -> BadSettings:
+        return BadSettings(
+            f"the data folder {self.path} cannot be used: {error.strerror}",
+            hint="set TURNLINE_DATA to a folder that can be written, on a disk with room",
+        )
 
 
 def lock_holder(path: Path) -> str:

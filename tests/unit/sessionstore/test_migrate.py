@@ -1,16 +1,31 @@
 """Migrations: safe to run by many at once, atomic, and a file of somebody else's is left alone."""
 
+import resource
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sessionstore.errors import StoreError
 from sessionstore.sqlite import migrate as module
+from sessionstore.sqlite.database import connect
 from sessionstore.sqlite.migrate import migrate, scripts
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Nothing can be written to any file; what is there can be read."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def version(path: Path) -> int:
@@ -90,3 +105,52 @@ def test_a_migration_that_breaks_leaves_the_file_as_it_was(tmp_path: Path, monke
     assert version(path) == broken[0] - 1
     tables = sqlite3.connect(path).execute("SELECT name FROM sqlite_master WHERE name = 'extra'").fetchall()
     assert tables == []
+
+
+def test_a_file_that_is_up_to_date_is_opened_without_writing(tmp_path: Path) -> None:
+    """So that one can look into a store on a full disk, or while another process holds the write lock for long."""
+    path = tmp_path / "store.sqlite"
+    migrate(path)
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        with no_room():
+            assert migrate(path) == scripts()[-1][0]
+    finally:
+        writer.close()
+
+
+def test_a_disk_without_room_is_told_as_that(tmp_path: Path) -> None:
+    with no_room(), pytest.raises(StoreError) as told:
+        migrate(tmp_path / "store.sqlite")
+    assert "damaged" not in told.value.hint
+    assert "space" in told.value.hint
+
+
+def test_a_file_that_may_not_be_written_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.sqlite"
+    sqlite3.connect(path).execute("PRAGMA journal_mode=WAL").connection.close()
+    monkeypatch.setattr(module, "connect", lambda path: connect(path, read_only=True))
+    with pytest.raises(StoreError, match="read-only") as told:
+        migrate(path)
+    assert "right to write" in told.value.hint
+
+
+def test_another_program_s_file_is_told_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match="cannot be opened as a store") as told:
+        migrate(path)
+    assert "another program" in told.value.hint
+
+
+def test_a_migration_that_does_not_fit_the_file_is_told_with_its_own_reason(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    sqlite3.connect(path).execute("CREATE TABLE session (x)").connection.close()
+    with pytest.raises(StoreError, match="already exists"):
+        migrate(path)
+
+
+def test_a_folder_that_is_made_for_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+    migrate(tmp_path / "data" / "store.sqlite")
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700

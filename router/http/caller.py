@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from router.http.auth import Principal
 from router.http.body import BODY_TIMEOUT_S, read_body
 from router.http.services import SERVICES, Services
+from router.jsonbody import parse_json
 from router.namespace import Denied, judge
 from sessionstore.errors import BadInput, BadKey, NotAllowed
 from sessionstore.inbox import SessionRef
@@ -82,10 +83,14 @@ def number(request: web.Request, name: str, default: int, *, least: int = 0, mos
 
 
 async def body_of(request: web.Request, model: type[M]) -> M:
-    """The JSON body, checked. Raises BadInput that names what is wrong, never its value, and what `read_body` does."""
+    """The JSON body, checked. Raises BadInput that names what is wrong, never its value, and what `read_body` does.
+
+    A name may stand only once in an object: of two answers nobody knows which one was meant.
+    """
     raw = await read_body(request, bytes_max=request.app[SERVICES].body_bytes_max, timeout_s=BODY_TIMEOUT_S)
+    value = parse_json(raw or b"{}", unique_names=True)
     try:
-        return model.model_validate_json(raw or b"{}")
+        return model.model_validate(value)
     except ValidationError as error:
         faults = error.errors(include_input=False, include_url=False)[:FAULTS_SHOWN_MAX]
         told = "; ".join(f"{'.'.join(str(part) for part in f['loc']) or 'body'}: {f['msg']}" for f in faults)

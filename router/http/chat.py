@@ -65,7 +65,10 @@ async def chat_socket(request: web.Request) -> web.StreamResponse:
 
 def same_origin(origin: str, host: str) -> bool:
     """Whether a page of this very host asks. Its scheme is not compared: a proxy may speak plain HTTP to us."""
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     if parts.scheme not in _DEFAULT_PORTS or not parts.netloc:
         return False
     default = _DEFAULT_PORTS[parts.scheme]

@@ -115,6 +115,32 @@ async def test_a_question_takes_any_answer_where_no_decision_is_asked(server: Se
     assert await server.get(f"/v1/approvals/{open_.id}") == given
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"answer": 123456789012345678901234567890}',
+        b'{"answer": NaN}',
+        b'{"answer": 1e999}',
+        b'{"answer": "\\ud800"}',
+        b'{"decision": "approve", "decision": "reject"}',
+        b'{"answer": ' + b"[" * 120 + b"]" * 120 + b"}",
+        b"\xff",
+        b"[]",
+    ],
+)
+async def test_an_answer_that_could_not_be_kept_as_it_was_said_is_refused_and_the_question_stays_open(
+    server: Served, body: bytes
+) -> None:
+    await server.publish(KEY, "ask Which colour?")
+    await server.turn_closed(KEY.text)
+    [open_] = ApprovalList.model_validate(await server.get("/v1/approvals")).approvals
+    headers = {"Authorization": "Bearer admin-token"}
+    async with server.http.post(f"{server.url}/v1/approvals/{open_.id}", data=body, headers=headers) as answer:
+        problem = await answer.json(content_type=None)
+        assert (answer.status, problem["retryable"]) == (400, False), problem
+    assert [one["id"] for one in (await server.get("/v1/approvals"))["approvals"]] == [open_.id]
+
+
 async def test_jobs_are_listed_with_their_next_run(quiet: Served) -> None:
     key = make_key("default", "demo", [("cron", "nightly")])
     job = CronJob("default", "nightly", "demo", "nightly", key.text, "0 3 * * *", "UTC", next_due=1.9e9)

@@ -1,14 +1,19 @@
 """The server around the API: health, metrics, the description, the pages, and errors that always say what to do."""
 
+import asyncio
 import re
+from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from yarl import URL
 
+from router.http import server as server_module
 from router.http.routes import OPERATIONS
 from router.keys import make_key
-from tests.integration.api.served import ADMIN, Served
+from sessionstore.errors import BadSettings
+from tests.integration.api.served import ADMIN, Served, served
 
 KEY = make_key("default", "demo", [("api", "ci"), ("source", "s")])
 
@@ -167,3 +172,56 @@ async def test_a_stream_ends_when_the_server_stops(quiet: Served) -> None:
         assert (await answer.content.readline()).startswith(b"retry:")
         await quiet.webchat.close()
         assert (await answer.content.read()).strip() == b""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nX: a\x00b\r\n\r\n",
+        b"GET * HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    ],
+    ids=["length", "nul", "target", "long"],
+)
+async def test_bytes_that_are_no_request_cost_their_sender_an_answer_and_the_log_no_traceback(
+    quiet: Served, sent: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    port = URL(quiet.url).port
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    assert (await reader.read()).startswith(b"HTTP/1.0 400")
+    writer.close()
+    assert await quiet.get("/healthz", token="") == {"status": "alive"}
+    assert not [line for line in caplog.records if line.exc_info]
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+async def test_a_compressed_body_is_refused_and_the_log_shows_no_traceback(
+    quiet: Served, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    headers = {"Authorization": f"Bearer {ADMIN}", "Content-Encoding": "gzip", "Connection": "close"}
+    async with quiet.http.post(f"{quiet.url}/v1/events", data=b"no gzip at all", headers=headers) as answer:
+        assert answer.status == 415
+    assert await quiet.get("/healthz", token="") == {"status": "alive"}
+    assert not [line for line in caplog.records if line.exc_info]
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+async def test_who_never_sends_its_first_request_whole_is_disconnected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "IDLE_S", 0.2)
+    async with served(tmp_path, runs=False) as running, asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", URL(running.url).port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: h\r\nX")
+        assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.parametrize("host", ["203.0.113.1", "a..b"])
+async def test_an_address_that_is_not_ours_is_not_told_as_a_taken_port(host: str) -> None:
+    server = server_module.Server(web.Application(), host, 0)
+    with pytest.raises(BadSettings, match="is no address of this machine") as told:
+        await server.start()
+    assert "TURNLINE_HOST" in told.value.hint

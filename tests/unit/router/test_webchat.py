@@ -193,6 +193,9 @@ def test_a_repeated_send_is_recognised_for_ever() -> None:
         ("file://chat.example", "chat.example", False),
         ("null", "chat.example", False),
         ("", "chat.example", False),
+        ("http://[", "chat.example", False),
+        ("http://[::1", "[::1", False),
+        ("http://\u2100", "chat.example", False),
     ],
 )
 def test_only_a_page_of_this_host_is_of_the_same_origin(origin: str, host: str, same: bool) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from sessionstore.errors import BadSettings
-from turnline import datafolder
 from turnline.datafolder import COOKIE_SECRET, TOKEN, DataFolder
 
 
@@ -55,7 +54,7 @@ def test_a_full_disk_under_a_new_secret_is_told_and_leaves_nothing_half_made(
     def full(descriptor: int) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(datafolder.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(BadSettings, match="No space left"):
         DataFolder(tmp_path).secret(TOKEN)
     assert list(tmp_path.iterdir()) == []

@@ -63,6 +63,15 @@ class Mailbox:
             self.size -= row.size
         return row
 
+    def taken(self, next_pos: int, tail: int) -> int:
+        """The lease was taken: of the rows up to `tail` only `next_pos` is surely still to run, since another worker
+        may have had the session meanwhile. Returns the bytes that were freed."""
+        before = self.size
+        kept = [row for row in self.rows.values() if row.pos == next_pos or row.pos > tail]
+        self.rows = {row.pos: row for row in kept}
+        self.size = sum(row.size for row in kept)
+        return before - self.size
+
     def forget(self) -> int:
         """Drop all that is cached; returns the bytes that were freed."""
         freed, self.size = self.size, 0

@@ -22,6 +22,7 @@ from outbox.adapter import (
     Succeeded,
 )
 from outbox.relay import FactCheck, no_facts, sending_for
+from outbox.retry import expires_at
 from sessionstore.clock import Clock
 from sessionstore.effect import Claimed, EffectState, Settlement
 from sessionstore.notice import Notice
@@ -128,16 +129,21 @@ class Reconciler:
         key_age_s = now - (sent_at if claim.attempts <= 1 else claim.created_at)
         age_s = now - sent_at
         settle_s = self._settings.settle_s
+        native, policy = limits.idempotency is Idempotency.NATIVE, Policy(claim.effect.on_unknown)
+        # Sent again so late, the relay would only find that it has expired, and hand it back here.
+        expired = now >= expires_at(claim.created_at, limits, claim.effect.expires_at)
+        in_window = limits.window_s <= 0 or key_age_s < limits.window_s
+        in_budget = claim.checks < self._settings.looks_max and claim.attempts < limits.attempts_max
         verdict = decide_effect(
             limits.idempotency,
             look.found,
             Facts.MOVED if facts else Facts.HOLD,
             wanted=not claim.unwanted,
             started=bool(claim.external_id),
-            in_window=limits.window_s <= 0 or key_age_s < limits.window_s,
+            in_window=in_window and not (native and expired),
             settled=age_s > (limits.timeout_s + self._settings.relay_claim_ttl_s if settle_s is None else settle_s),
-            budget_left=claim.checks < self._settings.looks_max and claim.attempts < limits.attempts_max,
-            policy=Policy(claim.effect.on_unknown),
+            budget_left=in_budget and not (policy is Policy.RESEND and expired),
+            policy=policy,
         )
         log.info(
             "effect.decided",
@@ -177,7 +183,8 @@ class Reconciler:
             case Action.RECORD:
                 return Settlement(claim, EffectState.DELIVERED, receipt=look.receipt, result=look.result)
             case Action.FAIL:
-                return Settlement(claim, EffectState.FAILED, error=look.reason or reason)
+                unclear = look.found is not Found.FAILED
+                return Settlement(claim, EffectState.FAILED, error=look.reason or reason, unclear=unclear)
             case Action.CANCEL:
                 return Settlement(claim, EffectState.CANCELLED, error=reason)
             case Action.WAIT:
@@ -185,7 +192,10 @@ class Reconciler:
                 return Settlement(claim, EffectState.UNKNOWN, due=due, error=reason)
             case Action.RESEND:
                 twice = verdict.possible_duplicate
-                return Settlement(claim, EffectState.RETRY, due=now, error=reason, possible_duplicate=twice)
+                unclear = twice or look.found is not Found.ABSENT
+                return Settlement(
+                    claim, EffectState.RETRY, due=0.0, error=reason, possible_duplicate=twice, unclear=unclear
+                )
             case Action.VOID:
                 return Settlement(claim, EffectState.CANCELLED, error=reason, outcome="void", facts=facts)
             case Action.ASK:

@@ -116,7 +116,10 @@ class Runner:
         """One turn over `rows`: all of one kind of event, in order. Durable when it returns Done."""
         agent = self._agents[loaded.head.agent]
         turn_id = turn_id_for(loaded, rows[0])
-        attempt = await self._attempt(loaded, rows[0], turn_id)
+        try:
+            attempt = await self._attempt(loaded, rows[0], turn_id)
+        except FenceLost as error:
+            return Lost(str(error))
         if attempt > agent.failure.attempts_max:
             return await self._give_up(loaded, agent, rows, turn_id, attempt, "its worker died each time")
         running = _Running(self, loaded, agent, rows, turn_id, attempt)

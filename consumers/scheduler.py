@@ -248,6 +248,7 @@ class Scheduler:
                 mailbox.lost = False
                 # A first row that is not due yet is not known here; nothing may overtake it.
                 mailbox.gap = mailbox.tail != result.head.tail or (not result.next_pos and result.next_due is not None)
+                self._buffered -= mailbox.taken(result.next_pos, result.head.tail)
                 mailbox.tail = max(mailbox.tail, result.head.tail)
                 self._holdings.add(mailbox)
                 return result.next_pos
@@ -275,11 +276,10 @@ class Scheduler:
         journal = mailbox.loaded.journal
         if journal is not None and journal.members[0] == pos:
             # It has recorded steps over these rows, so it runs again over the same ones.
-            await self._load(mailbox)
-            batch = [mailbox.rows[member] for member in journal.members if member in mailbox.rows]
+            batch = [row for row in await self._load(mailbox) if row.pos in journal.members] or batch
         elif policy.mode == "collect" and first.event.kind == Kind.MESSAGE:
-            await self._load(mailbox)
-            batch = collected(mailbox.rows.values(), first, policy)
+            # Not of what is cached: beyond what was read, there may be gaps in that.
+            batch = collected(await self._load(mailbox), first, policy) or batch
             wait_s = quiet_in(batch, policy, self._clock.now())
             if wait_s > 0:
                 # No slot is held meanwhile; a new message looks again sooner.

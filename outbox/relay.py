@@ -27,6 +27,7 @@ from outbox.retry import (
     after_attempt,
     before_attempt,
     expires_at,
+    not_said_undone,
 )
 from sessionstore.batcher import Batcher
 from sessionstore.clock import Clock
@@ -212,12 +213,16 @@ class Relay:
         limits = adapter.limits_for(claim.effect.target)
         now = self._clock.now()
         expires = expires_at(claim.created_at, limits, claim.effect.expires_at)
-        too_old = before_attempt(expires, now)
+        too_old = before_attempt(expires, now, unclear=claim.unclear)
         if too_old is not None:
-            return Settlement(claim, too_old.state, error=too_old.reason)
+            return _settlement(claim, too_old)
         if claim.effect.binds:
             async with self._deadlines.within(self._settings.check_timeout_s):
                 moved = await self._check(claim)
+            if moved is not None and claim.unclear:
+                return _settlement(
+                    claim, MarkUnknown("what it was approved for has changed, and it may have been done")
+                )
             if moved is not None:
                 return Settlement(
                     claim,
@@ -235,7 +240,7 @@ class Relay:
             return self._later(claim, "the claim was nearly over before it could be sent")
         result = await self._send(adapter, claim, attempts, limits.timeout_s)
         step = after_attempt(result, attempts, limits, expires, self._clock.now(), self._random, self._settings.backoff)
-        return _settlement(claim, step)
+        return _settlement(claim, not_said_undone(step, result, limits) if claim.unclear else step)
 
     async def _send(self, adapter: EffectAdapter, claim: Claimed, attempt: int, timeout_s: float) -> SendResult:
         sending = sending_for(claim, attempt, self._started(claim))

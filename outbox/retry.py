@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, assert_never
 
-from outbox.adapter import Delivered, Limits, NotSent, Rejected, SendResult, Unknown
+from outbox.adapter import Delivered, Idempotency, Limits, NotSent, Rejected, SendResult, Unknown
 from sessionstore.effect import EffectState
 
 
@@ -70,10 +70,13 @@ def expires_at(created_at: float, limits: Limits, effect_expires_at: float | Non
     return by_adapter if effect_expires_at is None else min(by_adapter, effect_expires_at)
 
 
-def before_attempt(expires: float, now: float) -> Settle | None:
-    """Whether an effect is too old to be sent: the settlement, or None to go on."""
+def before_attempt(expires: float, now: float, *, unclear: bool = False) -> Settle | MarkUnknown | None:
+    """Whether an effect is too old to be sent: what follows, or None to go on. `unclear`: an earlier attempt may have
+    done it."""
     if now < expires:
         return None
+    if unclear:
+        return MarkUnknown("no time is left to send it again, and it may have been done")
     return Settle(EffectState.EXPIRED, "it was not sent before it expired")
 
 
@@ -109,3 +112,14 @@ def after_attempt(
             return RetryAt(now + wait_s, result.reason)
         case _:
             assert_never(result)
+
+
+def not_said_undone(step: NextStep, result: SendResult, limits: Limits) -> NextStep:
+    """The step, where an earlier attempt may have done it: that this attempt did not says nothing about that one.
+
+    Only a receiver that does one key once answers for all attempts.
+    """
+    authoritative = isinstance(result, Rejected) and limits.idempotency is Idempotency.NATIVE
+    if not isinstance(step, Settle) or step.state is EffectState.DELIVERED or authoritative:
+        return step
+    return MarkUnknown(f"an earlier attempt may have done it, and this one did not: {step.reason}")

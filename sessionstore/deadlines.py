@@ -14,7 +14,7 @@ class Deadlines:
     """Use as `async with deadlines.within(seconds): ...`; raises TimeoutError like `asyncio.timeout`."""
 
     def __init__(self) -> None:
-        self._open: set[Deadline] = set()
+        self._open: dict[Deadline, None] = {}  # in order: who is interrupted first must not depend on addresses
         self._timer: asyncio.TimerHandle | None = None
 
     def within(self, timeout_s: float) -> "Deadline":
@@ -23,13 +23,13 @@ class Deadlines:
 
     def add(self, deadline: "Deadline") -> None:
         """Watch it; only for `Deadline`."""
-        self._open.add(deadline)
+        self._open[deadline] = None
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     def remove(self, deadline: "Deadline") -> None:
         """Watch it no longer; only for `Deadline`."""
-        self._open.discard(deadline)
+        self._open.pop(deadline, None)
 
     def _tick(self) -> None:
         loop = asyncio.get_running_loop()

@@ -27,10 +27,12 @@ ENDED: Final = frozenset({EffectState.DELIVERED, EffectState.FAILED, EffectState
 _S = EffectState
 TRANSITIONS: Final[Mapping[EffectState, frozenset[EffectState]]] = MappingProxyType(
     {
-        _S.PENDING: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
+        # retry: what it is bound to could not be looked at
+        _S.PENDING: frozenset({_S.SENDING, _S.RETRY, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
         # expired and cancelled: marked, then at the last look before the first byte not sent after all
         _S.SENDING: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}),
-        _S.RETRY: frozenset({_S.SENDING, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
+        # unknown: not sent again after all, and an earlier attempt may have done it
+        _S.RETRY: frozenset({_S.SENDING, _S.RETRY, _S.UNKNOWN, _S.EXPIRED, _S.CANCELLED, _S.FAILED}),
         _S.UNKNOWN: frozenset({_S.DELIVERED, _S.RETRY, _S.UNKNOWN, _S.FAILED, _S.EXPIRED, _S.CANCELLED}),
         _S.DELIVERED: frozenset(),
         _S.FAILED: frozenset({_S.RETRY}),  # an operator's resend
@@ -86,6 +88,7 @@ class Claimed:
     unwanted: bool
     error: str
     checks: int  # how often it was looked at while unknown
+    unclear: bool = False  # an earlier attempt may have done it: nobody can say by himself that it was not done
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +108,6 @@ class Settlement:
     outcome: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     possible_duplicate: bool = False
+    unclear: bool = False  # what was tried up to now may have done it
     asked: bool = False
     reason: str = ""

@@ -117,6 +117,7 @@ def settle(tx: Transaction, tally: Tally, s: Settlement, now: float) -> bool:
             now if ended else None,
             int(blocks),
             int(s.possible_duplicate),
+            int(s.unclear),
         ),
     )
     if row is None:

@@ -84,7 +84,7 @@ def claimed_from(row: tuple[Any, ...]) -> Claimed:
     """From the columns that `outbox_get` returns."""
     (pos, tenant, session, agent, epoch, run_id, turn_id, effect_id, adapter, lane, target, body, summary) = row[:13]
     (then, binds, approval, route, expires_at, on_unknown, state, attempts, claim, until) = row[13:23]
-    (created_at, sent_at, external_id, unwanted, error, checks) = row[23:29]
+    (created_at, sent_at, external_id, unwanted, error, checks, unclear) = row[23:30]
     effect = Effect(
         effect_id=effect_id,
         adapter=adapter,
@@ -118,6 +118,7 @@ def claimed_from(row: tuple[Any, ...]) -> Claimed:
         unwanted=bool(unwanted),
         error=error,
         checks=checks,
+        unclear=bool(unclear),
     )
 
 

@@ -7,7 +7,10 @@ is handed to an executor runs at once, in place. Waiting for something that no t
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
+
+from turnline.testing.life import Step, current_life
 
 T = TypeVar("T")
 
@@ -30,7 +33,8 @@ class _JumpingSelector(selectors.SelectSelector):
             raise Stuck("everything waits, and no timer is set")
         if timeout > 0:
             self._jump(timeout)
-        return super().select(0)
+        # Beside the loop's own wake-up pipe nothing is registered, unless somebody uses real sockets.
+        return super().select(0) if len(self.get_map()) > 1 else []
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -44,6 +48,35 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Virtual seconds since the loop began."""
         return self._now
 
+    def create_task(self, coro: Any, *, name: object = None, context: Context | None = None) -> Any:
+        """A task of the life that it is made in."""
+        task = super().create_task(coro, name=name, context=context)
+        life = current_life(context)
+        if life is not None:
+            life.adopt(task)
+        return task
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As ever, but a step of a life asks that life first."""
+        step = self._step(callback, args, context)
+        if step is None:
+            return super().call_soon(callback, *args, context=context)
+        step.handle = super().call_soon(step, context=step.context)
+        return step.handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As ever, but a timer of a life asks that life first."""
+        step = self._step(callback, args, context)
+        if step is None:
+            return super().call_at(when, callback, *args, context=context)
+        timer = super().call_at(when, step, context=step.context)
+        step.handle = timer
+        return timer
+
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":  # type: ignore[override]
         """At once, in this thread."""
         future: asyncio.Future[T] = self.create_future()
@@ -52,6 +85,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def _step(self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None) -> Step | None:
+        life = current_life(context)
+        if life is None:
+            return None
+        return Step(life, copy_context() if context is None else context, self._again, callback, args)
+
+    def _again(self, step: Step) -> None:
+        super().call_soon(step, context=step.context)
 
     def _forward(self, seconds: float) -> None:
         # Rounding must not leave the clock just before the timer that it was moved for.

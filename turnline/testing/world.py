@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 from consumers.agent import App
 from consumers.bus import StoreBus
 from outbox.adapter import EffectAdapter
-from router.cron import CronLoop
 from sessionstore.event import Event
 from sessionstore.inbox import NewRow, PutResult, SessionRef
-from sessionstore.notice import Listener
-from sessionstore.sqlite.database import Database
 from sessionstore.sqlite.store import SqliteStore
 from sessionstore.wait import AnswerResult, NewAnswer
-from turnline.engine import Engine, EngineSettings
-from turnline.testing.inline import Died, Fuse, InlineDatabase
+from turnline.testing.inline import Fuse
+from turnline.testing.life import Died
+from turnline.testing.node import Node
 from turnline.testing.virtualtime import VirtualClock
 
 T = TypeVar("T")
@@ -39,43 +37,34 @@ class World:
         self._folder = folder
         self._make_app = make_app
         self._random = Random(seed)  # noqa: S311 - a simulation, not a secret
-        self._store: SqliteStore | None = None
-        self._engine: Engine | None = None
+        self._node: Node | None = None
         self._ids = 0
 
     @property
     def store(self) -> SqliteStore:
         """The store of the present life."""
-        if self._store is None:
+        if self._node is None:
             raise Died
-        return self._store
+        return self._node.store
 
     async def start(self) -> None:
         """Be born: open the file, declare the former life dead, start the loops."""
-
-        def make(path: Path, sql: Mapping[str, str], listener: Listener) -> Database:
-            return InlineDatabase(path, sql, listener, self.fuse)
-
-        app = self._make_app()
-        self._store = SqliteStore(self._folder / "world.sqlite", self.clock, make_database=make)
-        await self._store.adopt()
-        cron = CronLoop(self._store.cron, app.by_name(), self.clock, tenant="default")
-        await cron.declare()
-        adapters = list(self.adapters.values())
-        settings = EngineSettings(threads_max=1)
-        self._engine = Engine(
-            self._store, app, adapters, self.clock, self._random, settings=settings, extra_loops={"cron": cron.run}
+        self._node = Node(
+            self._folder / "world.sqlite",
+            self.clock,
+            self._make_app(),
+            list(self.adapters.values()),
+            self._random,
+            fuse=self.fuse,
         )
-        await self._engine.start()
+        await self._node.start(adopt=True)
 
     async def die(self) -> None:
         """Stop as a killed process does: no loop says goodbye, no lease is given back."""
         self.fuse.blown.set()
-        if self._engine is not None:
-            await self._engine.abandon()
-        if self._store is not None:
-            await self._store.close()
-        self._store = self._engine = None
+        if self._node is not None:
+            await self._node.kill()
+        self._node = None
 
     async def survive(self) -> None:
         """After a crash: a new life without a fuse."""
@@ -157,6 +146,8 @@ class World:
         moving = ("pending", "sending", "retry")
         asked = await self.store.reads.effects(None, states=("unknown",))
         looked_at = any(effect["due"] is not None for effect in asked)
-        busy = self._engine is not None and any(self._engine.scheduler.load)
+        busy = self._node is not None and self._node.running and any(self._node.engine.scheduler.load)
         sending = any(balances["intended"].get(state) for state in moving)
-        return not (balances["accepted"].get("queued") or sending or looked_at or busy)
+        rings = await self.store.waits.next_due()
+        ringing = rings is not None and rings <= self.clock.now()
+        return not (balances["accepted"].get("queued") or sending or looked_at or busy or ringing)

@@ -1,0 +1,379 @@
+"""What must hold at the end of any simulated life, by the stored rows, the witness's notes and the outside's books.
+
+Each check is a function from what was gathered to sentences about what does not fit; they decide, and read nothing.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import orjson
+
+from outbox.adapter import Idempotency
+from sessionstore.effect import TRANSITIONS, EffectState
+from sessionstore.wait import Answered, AnswerResult
+from turnline.testing.outside import Departure, Outside
+from turnline.testing.witness import Note, Witness
+
+SLACK_S = 3.0  # between the last look at a fact or a clock and the first byte, with a store that is slow
+FINAL = ("delivered", "failed", "expired", "cancelled")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What those outside were told: clients about their events, people about their answers, operators about effects."""
+
+    acknowledged: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    accepted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    answers: list[tuple[str, str, AnswerResult]] = field(default_factory=list)
+    marked: set[str] = field(default_factory=set)
+    resent: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One closed turn, from its transcript."""
+
+    session: str  # with its tenant in front
+    turn_id: str
+    entries: tuple[tuple[str, Mapping[str, Any]], ...]
+
+    @property
+    def closed(self) -> Mapping[str, Any]:
+        """Its own line."""
+        return self.entries[-1][1]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended by being given up."""
+        return any(type_ == "turn.failed" for type_, _ in self.entries)
+
+    def bodies(self, type_: str) -> list[Mapping[str, Any]]:
+        """Its events of one type."""
+        return [body for found, body in self.entries if found == type_]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that the checks look at."""
+
+    inbox: Sequence[Mapping[str, Any]]
+    outbox: Mapping[str, Mapping[str, Any]]
+    waits: Mapping[str, Mapping[str, Any]]
+    states: Mapping[str, Mapping[str, Any]]
+    versions: Mapping[str, int]
+    slots: Sequence[Mapping[str, Any]]
+    turns: Sequence[Turn]
+    notes: Sequence[Note]
+    departures: Sequence[Departure]
+    deeds: Mapping[str, Sequence[float]]
+    ledger: Ledger
+
+    def of(self, what: str) -> list[Note]:
+        """The witness's notes of one kind."""
+        return [note for note in self.notes if note.what == what]
+
+
+def gather(witness: Witness, outside: Outside, ledger: Ledger) -> Evidence:
+    """Read it all."""
+    inbox = witness.rows("SELECT pos, tenant, session, source, event_id, kind, rank, status, received_at FROM inbox")
+    outbox = witness.rows(
+        "SELECT effect_id, pos, tenant, session, lane, adapter, then_name, state, on_unknown, possible_duplicate,"
+        " attempts, binds FROM outbox"
+    )
+    waits = witness.rows("SELECT wait_id, tenant, session, kind, due, status, answered_by FROM wait")
+    heads = witness.rows("SELECT tenant, session, version FROM session")
+    records = witness.rows("SELECT tenant, session, body FROM record")
+    return Evidence(
+        inbox=inbox,
+        outbox={row["effect_id"]: row for row in outbox},
+        waits={row["wait_id"]: row for row in waits},
+        states={_key(row): orjson.loads(row["body"])["state"] for row in records},
+        versions={_key(row): row["version"] for row in heads},
+        slots=witness.rows("SELECT job, nominal, outcome FROM cron_fire ORDER BY job, nominal"),
+        turns=_turns(witness),
+        notes=witness.notes(),
+        departures=outside.departures,
+        deeds=outside.deeds,
+        ledger=ledger,
+    )
+
+
+def findings(e: Evidence) -> Iterator[str]:
+    """One sentence for each thing that does not fit."""
+    for check in (
+        _events,
+        _members,
+        _order,
+        _fences,
+        _transitions,
+        _told_before_sent,
+        _once,
+        _lanes,
+        _truth,
+        _intended,
+        _outcomes,
+        _waits,
+        _answers,
+        _slots,
+        _states,
+        _steps,
+    ):
+        yield from (f"{check.__name__.strip('_')}: {said}" for said in check(e))
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    return f"{row['tenant']}/{row['session']}"
+
+
+def _turns(witness: Witness) -> list[Turn]:
+    rows = witness.rows("SELECT tenant, session, type, turn_id, body FROM transcript ORDER BY tenant, session, seq")
+    turns: list[Turn] = []
+    entries: list[tuple[str, Mapping[str, Any]]] = []
+    for row in rows:
+        entries.append((row["type"], orjson.loads(row["body"])))
+        if row["type"] == "turn.closed":
+            turns.append(Turn(_key(row), row["turn_id"], tuple(entries)))
+            entries = []
+    return turns
+
+
+def _events(e: Evidence) -> Iterator[str]:
+    """What was acknowledged is stored once and has ended."""
+    stored = Counter((row["tenant"], row["source"], row["event_id"]) for row in e.inbox)
+    for event in e.ledger.acknowledged:
+        if stored[event] != 1:
+            yield f"event {event} was acknowledged and is stored {stored[event]} times"
+    for event, times in e.ledger.accepted.items():
+        if times > 1:
+            yield f"event {event} was accepted {times} times"
+    for row in e.inbox:
+        if row["status"] == "queued":
+            yield f"row {row['pos']} of {_key(row)} ({row['kind']}) is still queued"
+
+
+def _members(e: Evidence) -> Iterator[str]:
+    """Each row, and each place that a redriven one had, is a member of exactly one turn."""
+    held = Counter((turn.session, pos) for turn in e.turns for pos in turn.closed["members"])
+    places = _places(e)
+    for pos, row in places.items():
+        wanted = 0 if row["status"] == "dropped" else 1
+        if held[_key(row), pos] != wanted:
+            yield f"row {pos} of {_key(row)} ({row['kind']}, {row['status']}) is in {held[_key(row), pos]} turns"
+    if sum(held.values()) != sum(1 for row in places.values() if row["status"] != "dropped"):
+        yield "turns have members that no row stands for"
+
+
+def _places(e: Evidence) -> dict[int, Mapping[str, Any]]:
+    """By position, each row, under its former positions too."""
+    places: dict[int, Mapping[str, Any]] = {row["pos"]: row for row in e.inbox}
+    moved = [(int(note.key), int(note.more)) for note in e.of("row") if note.was == "dead" and note.now == "queued"]
+    for was, now in reversed(moved):
+        places[was] = places[now]
+    return places
+
+
+def _order(e: Evidence) -> Iterator[str]:
+    """Within a rank, a session's rows run in the order in which they came."""
+    places = _places(e)
+    lines: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for turn in e.turns:
+        for pos in turn.closed["members"]:
+            if pos in places:
+                lines[turn.session, places[pos]["rank"]].append(pos)
+    for (session, rank), positions in lines.items():
+        if positions != sorted(positions):
+            yield f"rows of rank {rank} of {session} ran in the order {positions}"
+
+
+def _fences(e: Evidence) -> Iterator[str]:
+    """Nobody commits under a fence that is not the session's, and versions are dense."""
+    for note in (*e.of("commit"), *e.of("record")):
+        if note.was != note.now:
+            yield f"a {note.what} of {note.key} was taken under {note.was}, while {note.now} held it"
+    for note in (*e.of("version"), *e.of("fence")):
+        if int(note.now) != int(note.was) + 1:
+            yield f"the {note.what} of {note.key} went from {note.was} to {note.now}"
+    turns = Counter(turn.session for turn in e.turns)
+    for session, version in e.versions.items():
+        if turns[session] != version:
+            yield f"{session} has version {version} and {turns[session]} turns"
+
+
+def _transitions(e: Evidence) -> Iterator[str]:
+    """Effects move along the arrows of their state machine, inbox rows end once."""
+    for note in e.of("effect"):
+        if EffectState(note.now) not in TRANSITIONS[EffectState(note.was)]:
+            yield f"effect {note.key} went from {note.was} to {note.now}"
+    for note in e.of("row"):
+        if (note.was, note.now) not in (("queued", "settled"), ("queued", "dead"), ("dead", "queued")):
+            yield f"row {note.key} went from {note.was} to {note.now}"
+
+
+def _told_before_sent(e: Evidence) -> Iterator[str]:
+    """The row and the mark of this very attempt are durable before the first byte leaves; facts and time still hold."""
+    for d in e.departures:
+        if d.row is None:
+            yield f"{d.key} was sent by {d.adapter}, and no commit decided on it"
+            continue
+        if d.row["attempts"] < d.attempt:
+            yield f"attempt {d.attempt} of {d.key} left before it was marked ({d.row['state']})"
+        watched_from = max(d.thawed_at, d.at - SLACK_S)  # a process that was stopped cannot have looked again
+        if d.thawed_at > d.at - 2 * SLACK_S:
+            continue
+        bound = d.row["binds"].get("fact")
+        if d.row["binds"] and bound != d.fact and d.fact_moved_at < watched_from:
+            yield f"{d.key}, bound to {bound}, was sent although the fact was {d.fact} since {d.fact_moved_at:.1f}"
+        if d.row["expires_at"] is not None and d.wall > d.row["expires_at"] + SLACK_S:
+            yield f"{d.key} was sent {d.wall - d.row['expires_at']:.1f} s after it had expired"
+
+
+def _once(e: Evidence) -> Iterator[str]:
+    """Done once where that can be known; where nobody can know, sent once unless somebody was told otherwise."""
+    unsure: Counter[str] = Counter()
+    for d in e.departures:
+        row = e.outbox.get(d.key)
+        if row is None or row["possible_duplicate"] or d.key in e.ledger.marked:
+            continue
+        if d.idempotency is not Idempotency.NATIVE and len(e.deeds.get(d.key, ())) > 1:
+            yield f"{d.adapter} did {d.key} {len(e.deeds[d.key])} times"
+        if d.idempotency is Idempotency.NONE:
+            if unsure[d.key]:
+                yield f"{d.adapter} was sent {d.key} again (attempt {d.attempt}), and nobody was told"
+            unsure[d.key] += not d.sure
+
+
+def _lanes(e: Evidence) -> Iterator[str]:
+    """What leaves for the first time leaves in the order decided."""
+    lanes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for d in e.departures:
+        row = e.outbox.get(d.key)
+        if row is not None and d.key not in e.ledger.resent:
+            lanes[_key(row), row["lane"]].setdefault(d.key, row["pos"])
+    for lane, first in lanes.items():
+        positions = list(first.values())
+        if positions != sorted(positions):
+            yield f"{lane} left in the order {positions}"
+
+
+def _truth(e: Evidence) -> Iterator[str]:
+    """What the store says of an effect is what happened outside, unless a person said it or it was declared lost."""
+    for key, row in e.outbox.items():
+        if key in e.ledger.marked or row["possible_duplicate"]:
+            continue
+        done = key in e.deeds
+        if row["state"] == "delivered" and not done:
+            yield f"{row['adapter']} {key} is said to be delivered, and was never done"
+        if row["state"] in ("failed", "expired", "cancelled") and done and row["on_unknown"] != "drop":
+            yield f"{row['adapter']} {key} is said to be {row['state']}, and was done"
+        if row["state"] not in FINAL:
+            yield f"{row['adapter']} {key} is still {row['state']}"
+
+
+def _intended(e: Evidence) -> Iterator[str]:
+    """The outbox holds exactly what the transcripts say was decided on."""
+    said = Counter(
+        body["effect_id"]
+        for turn in e.turns
+        for type_ in ("message.out", "effect.requested")
+        for body in turn.bodies(type_)
+        if body["effect_id"]
+    )
+    for key in {**said, **e.outbox}:
+        if key not in e.outbox or said[key] != 1:
+            stored = "" if key in e.outbox else "not "
+            yield f"effect {key} stands {said[key]} times in transcripts, and is {stored}in the outbox"
+
+
+def _outcomes(e: Evidence) -> Iterator[str]:
+    """Who asked for an effect's end is told, once."""
+    told = Counter((body["effect_id"], body["outcome"]) for turn in e.turns for body in turn.bodies("outcome.received"))
+    retold = Counter(
+        (body["effect_id"], body["outcome"])
+        for turn in e.turns
+        if turn.closed["members"] and _was_redriven(e, turn)
+        for body in turn.bodies("outcome.received")
+    )
+    for key, row in e.outbox.items():
+        times = told[key, row["state"]] - retold[key, row["state"]]
+        if row["then_name"] and row["state"] in ("delivered", "failed", "expired") and times != 1:
+            yield f"the session of {key} was told {times} times that it is {row['state']}"
+
+
+def _was_redriven(e: Evidence, turn: Turn) -> bool:
+    return any(note.was == "dead" and int(note.key) in turn.closed["members"] for note in e.of("row"))
+
+
+def _waits(e: Evidence) -> Iterator[str]:
+    """Questions and timers end once, and not before their time."""
+    ends = Counter(note.key for note in e.of("wait"))
+    rows = {(row["tenant"], row["event_id"]): row for row in e.inbox if row["source"] == "wait"}
+    for wait_id, wait in e.waits.items():
+        if ends[wait_id] != 1:
+            yield f"{wait['kind']} {wait_id} of {_key(wait)} ended {ends[wait_id]} times"
+        row = rows.get((wait["tenant"], wait_id))
+        if row is None:
+            yield f"{wait['kind']} {wait_id} of {_key(wait)} ended, and its session was not told"
+        elif wait["kind"] == "timer" and row["received_at"] < wait["due"] - 0.01:
+            yield f"timer {wait_id} rang {wait['due'] - row['received_at']:.1f} s early"
+
+
+def _answers(e: Evidence) -> Iterator[str]:
+    """One person's answer counts, and nobody else is told that theirs did."""
+    won: dict[str, str] = {}
+    for wait_id, by, result in e.ledger.answers:
+        if not isinstance(result, Answered):
+            continue
+        if wait_id in won:
+            yield f"{won[wait_id]} and {by} were both told that their answer to {wait_id} counts"
+        won[wait_id] = by
+        if e.waits[wait_id]["answered_by"] != by:
+            yield f"{by} was told that the answer to {wait_id} counts, the store has that of another"
+
+
+def _slots(e: Evidence) -> Iterator[str]:
+    """A slot that fired is one event, and every slot has been decided about."""
+    rows = Counter((row["source"], row["event_id"]) for row in e.inbox if row["kind"] == "cron")
+    for slot in e.slots:
+        wanted = 1 if slot["outcome"] == "fired" else 0
+        if rows[f"cron:{slot['job']}", slot["nominal"]] != wanted:
+            yield f"slot {slot['nominal']} of {slot['job']} ({slot['outcome']}) has not {wanted} event"
+    for a, b in pairwise(e.slots):
+        step = 2 if a["job"].endswith("some") else 1
+        if a["job"] == b["job"] and (_minute(b) - _minute(a)) != step:
+            yield f"{a['job']} went from {a['nominal']} to {b['nominal']}"
+
+
+def _minute(slot: Mapping[str, Any]) -> int:
+    hours, minutes = int(slot["nominal"][11:13]), int(slot["nominal"][14:16])
+    return 60 * hours + minutes
+
+
+def _states(e: Evidence) -> Iterator[str]:
+    """What the handlers saw is in the state once, in the order of the turns that closed well."""
+    wanted: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for turn in e.turns:
+        if turn.failed or not turn.closed["handler"]:
+            continue
+        book = wanted[turn.session]
+        for body in turn.bodies("message.in"):
+            book["seen"].append(f"{body['source']}/{body['event_id']}")
+        for body in turn.bodies("outcome.received"):
+            book["outcomes"].append(f"{body['effect_id']}:{body['outcome']}")
+        for body in turn.bodies("wait.closed"):
+            kind = e.waits[body["wait_id"]]["kind"]
+            book["fired" if kind == "timer" else "decisions"].append(body["wait_id"])
+    for session, state in e.states.items():
+        for name, value in state.items():
+            got = [item.split(":")[0] for item in value] if name == "decisions" else value
+            if got != wanted[session][name]:
+                yield f"{session} has {name} {got}, its transcript tells {wanted[session][name]}"
+
+
+def _steps(e: Evidence) -> Iterator[str]:
+    """A step's recorded result is not asked for again."""
+    for note in e.of("step"):
+        if note.was and note.was != note.now:
+            yield f"step {note.key} had the recorded result {note.was} and was run again for {note.now}"

@@ -1,0 +1,64 @@
+"""A chronicle: what happened in one simulated world, in order, and a digest that two equal courses share."""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+
+from turnline.testing.life import Died, current_life
+
+SHOWN_KEYS = ("session", "effect", "turn", "state", "action", "reason", "error", "attempt", "loop", "job")
+
+
+class Chronicle:
+    """Lines with virtual times. `surprises` are errors that no simulated fault explains."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.surprises: list[str] = []
+        self._digest = hashlib.sha256()
+
+    def tell(self, what: str) -> None:
+        """Add a line."""
+        life = current_life()
+        line = f"{asyncio.get_running_loop().time():10.3f} {life.name if life else '-':<6} {what}"
+        self.lines.append(line)
+        self._digest.update(line.encode())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all lines, hex."""
+        return self._digest.hexdigest()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take over what the engine logs meanwhile."""
+        before = structlog.get_config()
+        structlog.configure(processors=[self._logged])
+        try:
+            yield
+        finally:
+            structlog.configure(**before)
+
+    def _logged(self, logger: object, method: str, event: Any) -> Any:
+        life = current_life()
+        if life is None or not life.ended:
+            said = " ".join(f"{key}={str(event[key])[:90]}" for key in SHOWN_KEYS if event.get(key))
+            self.tell(f"{event['event']} {said}")
+            error = event.get("exc_info")
+            error = error if isinstance(error, BaseException) else _current(error)
+            if error is not None and not isinstance(error, Expected | Died | TimeoutError):
+                self.surprises.append(f"{event['event']}: {type(error).__name__}: {error}")
+        raise structlog.DropEvent
+
+
+class Expected(Exception):
+    """An error that the simulation itself made."""
+
+
+def _current(exc_info: object) -> BaseException | None:
+    return sys.exc_info()[1] if exc_info is True else None

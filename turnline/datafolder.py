@@ -3,7 +3,10 @@
 import fcntl
 import os
 import secrets
+import time
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -12,7 +15,17 @@ from sessionstore.errors import BadSettings
 LOCK = "turnline.lock"
 TOKEN = "token"  # noqa: S105 - the name of a file
 COOKIE_SECRET = "cookie-secret"  # noqa: S105 - the name of a file
+TAKES_MAX = 10
+TAKE_AGAIN_S = 0.02
 REMAKE = "delete the file, and a new one is made; who used the old one signs in again"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a data folder, and the agents of its app; none when it has not said."""
+
+    pid: str
+    agents: frozenset[str]
 
 
 class DataFolder:
@@ -22,29 +35,32 @@ class DataFolder:
         self.path = path
         self._lock: IO[str] | None = None
 
-    def hold(self) -> None:
-        """Make the folder if need be, and lock it. Raises BadSettings naming the process that has it."""
+    def hold(self, agents: Iterable[str] = ()) -> None:
+        """Make the folder if need be, lock it, and say who holds it: this process, with these agents.
+
+        Raises BadSettings naming the process that has it.
+        """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = self._locked((self.path / LOCK).open("a+"))
+            self._lock = self._locked((self.path / LOCK).open("a+", encoding="utf-8"), agents)
         except OSError as error:
             raise self._unusable(error) from error
 
-    def _locked(self, lock: IO[str]) -> IO[str]:
+    def _locked(self, lock: IO[str], agents: Iterable[str]) -> IO[str]:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(lock)
         except BlockingIOError as error:
             lock.seek(0)
-            pid = lock.read().strip()
+            holder = _holder(lock.read())
             lock.close()
             raise BadSettings(
-                f"the data folder {self.path} is in use by process {pid or 'unknown'}",
+                f"the data folder {self.path} is in use by process {holder.pid}",
                 hint="stop that process, or set TURNLINE_DATA to another folder",
             ) from error
         try:
             lock.seek(0)
             lock.truncate()
-            lock.write(str(os.getpid()))
+            lock.write("\n".join((str(os.getpid()), *sorted(agents))))
             lock.flush()
         except OSError:
             # What could not be written stays in the buffer, and closing would raise over it again.
@@ -98,14 +114,29 @@ class DataFolder:
         )
 
 
-def lock_holder(path: Path) -> str:
-    """The pid of the process that holds a data folder, or "" when nobody does."""
+def _take(lock: IO[str]) -> None:
+    """Whoever only asks who holds it has it for a moment, too: one refusal does not yet mean that it is held."""
+    for _ in range(TAKES_MAX - 1):
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(TAKE_AGAIN_S)
+    return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_holder(path: Path) -> Holder | None:
+    """Who holds a data folder; None when nobody does."""
     try:
-        with (path / LOCK).open("r+") as lock:
+        with (path / LOCK).open("r+", encoding="utf-8") as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return lock.read().strip() or "unknown"
-    except OSError:
-        return ""
-    return ""
+                return _holder(lock.read())
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None
+
+
+def _holder(text: str) -> Holder:
+    pid, *agents = text.split("\n")
+    return Holder(pid.strip() or "unknown", frozenset(agents) - {""})

@@ -54,7 +54,7 @@ class Process:
             # Entered first, so that it holds until all else has ended. Turns drain first, then sends.
             stack.enter_context(heard(self.stop, 2 * self.settings.drain_s + STOP_S))
             folder = DataFolder(self.settings.data)
-            folder.hold()
+            folder.hold(self.app.by_name())
             stack.callback(folder.release)
             store = open_store(self.settings)
             stack.push_async_callback(store.close)

@@ -102,7 +102,10 @@ def _next(head: Row, awaited: list[dict[str, Any]], queued: list[dict[str, Any]]
     if any(row["due"] is None for row in queued):
         return f"Runs the next of {head['queued']} queued events." if head["queued"] > 1 else "Runs the queued event."
     if queued:
-        return "Runs the queued event again once it is due."
+        tried = (
+            f" It was tried {head['attempt']} times; the server's log says why it failed." if head["attempt"] else ""
+        )
+        return f"Runs the queued event again once it is due.{tried}"
     return _waiting(awaited) or ("Sends what the last turn decided." if head["effects_open"] else None)
 
 

@@ -12,10 +12,11 @@ from typing import Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sessionstore.errors import TurnlineError
+from sessionstore.errors import BadInput, TurnlineError
 from turnline.cli.failure import problem, tell
 from turnline.cli.registry import ENTRIES
 
+CALLED_WRONGLY = 2
 UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])  # its module differs between versions of typer
 
 
@@ -44,6 +45,9 @@ class Commands(TyperGroup):
         """Run one command and exit with its code; never a traceback for an error of our own."""
         words = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in words
+        if foreign := next((word for word in words if not _is_text(word)), None):
+            tell(BadInput(f"{ascii(foreign)[:80]} is not UTF-8", hint="type it in UTF-8; check LANG"), as_json=as_json)
+            return _left(CALLED_WRONGLY, standalone_mode)
         # Without standalone mode a wrong call comes back as an exception, to be told as JSON.
         options = (prog_name, complete_var, standalone_mode and not as_json, windows_expand_args)
         try:
@@ -59,10 +63,23 @@ class Commands(TyperGroup):
         except UsageError as error:
             told = getattr(error, "format_message", error.__str__)()
             problem("usage", told, "--help shows how it is called")
-            code = 2
-        if standalone_mode:
-            sys.exit(code if isinstance(code, int) else 0)
-        return code
+            code = CALLED_WRONGLY
+        return _left(code, standalone_mode)
+
+
+def _left(code: Any, standalone_mode: bool) -> Any:
+    if standalone_mode:
+        sys.exit(code if isinstance(code, int) else 0)
+    return code
+
+
+def _is_text(word: str) -> bool:
+    """Bytes that are not UTF-8 come as halves of characters, which no event, key or column can hold."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _flushed(code: Any) -> Any:

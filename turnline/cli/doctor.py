@@ -57,7 +57,10 @@ def _stored(settings: Settings) -> list[Finding]:
     findings += [disk(settings.store_path), *file]
     if not settings.store_path.is_file() or not whole(file):
         return findings
-    around = Surroundings(time.time(), bool(lock_holder(settings.data)), agents)
+    holder = lock_holder(settings.data)
+    # What the server that runs has counts more than what the settings say.
+    known = holder.agents if holder is not None and holder.agents else agents
+    around = Surroundings(time.time(), holder is not None, known)
 
     async def read(opened: Opened) -> list[Finding]:
         return [finding async for finding in workload(opened.store, around)]

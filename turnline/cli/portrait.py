@@ -12,6 +12,12 @@ QUEUED_SHOWN_MAX = 5
 EFFECTS_SHOWN_MAX = 5
 FACTS_SHOWN_MAX = 10
 STATE_CHARS_MAX = 400
+AWAITED = (
+    ("approval", "an answer"),
+    ("asked", "word of how it ended"),
+    ("outcome", "an outcome"),
+    ("timer", "a timer"),
+)
 
 Said = Iterator[tuple[str, str]]
 
@@ -26,13 +32,21 @@ def portrait(
     record = session["record"]
     pairs: list[tuple[str, str]] = []
     if record is None:
-        pairs.append(("stage", "it has not run yet"))
+        pairs.append(("stage", "no turn of it has ended yet" if session["attempt"] else "it has not run yet"))
     else:
         pairs += [*_goal(record), *_stage(record), *_approved(record, questions), *_awaited(session, record, now)]
         pairs += [*_run(record), *_seen(record), *_state(record)]
+    if session["attempt"]:
+        pairs.append(("next turn", f"tried {session['attempt']} times so far; the server's log says why (turn.failed)"))
     pairs += [*_queued(session, now), *_effects(effects, session["effects_open"], now), *_totals(session)]
     pairs += [*_lease(session, now)]
     return _named_once(pairs)
+
+
+def awaits(record: Mapping[str, Any] | None) -> str:
+    """What holds a session up, in three words: first what a person has to do. Empty when nothing does."""
+    kinds = {item["kind"] for item in record["execution"]["awaited"].values()} if record else set()
+    return next((f"awaits {said}" for kind, said in AWAITED if kind in kinds), "")
 
 
 def _named_once(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -134,8 +148,6 @@ def _effects(effects: Sequence[Mapping[str, Any]], holding: int, now: float) -> 
 def _totals(session: Mapping[str, Any]) -> Said:
     used = f"{session['turns']:,} turns, {session['tokens']:,} tokens, cost {session['cost']:g}"
     yield "totals", f"{used}, {span(session['seconds'])} in handlers, {session['seq']:,} transcript events"
-    if session["attempt"]:
-        yield "totals", f"attempt {session['attempt']} of the next turn"
 
 
 def _lease(session: Mapping[str, Any], now: float) -> Said:

@@ -13,6 +13,9 @@ from typing import Annotated, Any, assert_never
 import orjson
 import typer
 
+from router.callersource import caller_source
+from router.hooks import CRON_TYPES, LABEL_CHARS_MAX, is_label
+from router.jsonbody import Malformed, parse_json
 from router.namespace import Denied, Namespace, chosen_key
 from router.rules import NoOwner, fallback_agent
 from sessionstore.errors import BadInput, BadKey, IdConflict, NotAllowed, Refused, TooLarge
@@ -28,6 +31,7 @@ from turnline.settings import BODY_BYTES_MAX, Settings
 from turnline.wiring import load_app
 
 EXIT_NOT_HANDLED = 1
+SOURCE = "cli"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def send(
     agent: Annotated[
         str, typer.Option("--agent", "-a", help="Its own session with this agent, without --session.")
     ] = "",
-    source: Annotated[str, typer.Option("--source", help="Where it comes from; ids are unique in a source.")] = "cli",
+    source: Annotated[str, typer.Option("--source", help="Where it comes from; ids are unique in a source.")] = SOURCE,
     event_id: Annotated[str, typer.Option("--id", help="Its id: sent again under the same id, it runs once.")] = "",
     type_: Annotated[
         str, typer.Option("--type", help="Other than message, a text that is a JSON object becomes the data.")
@@ -63,6 +67,7 @@ def send(
 ) -> None:
     """Put an event into a session, durably. It runs when a server does; sending the same --id again changes nothing."""
     settings = settings_for(ctx, data, store)
+    _check_names(settings, source, event_id, type_)
     key = _key(settings, tenant or settings.tenant, session, agent, source)
     event = Event(
         tenant=key.tenant,
@@ -90,9 +95,22 @@ def send(
         return sent, await _handled(opened, ref, event, 0 if sent.duplicate else before, wait_s)
 
     sent, ended = with_store(settings, work, create=True)
-    _tell(sent, ended, waited=wait_s is not None, as_json=as_json, idle=_idle(settings))
+    _tell(sent, ended, waited=wait_s is not None, as_json=as_json, unserved=_unserved(settings, event.agent))
     if wait_s is not None and (ended is None or ended.error):
         raise typer.Exit(EXIT_NOT_HANDLED)
+
+
+def _check_names(settings: Settings, source: str, event_id: str, type_: str) -> None:
+    """As strict as the other doors: an id taken here in another's name would make their own event a repeat."""
+    for option, given in (("--source", source), ("--type", type_), ("--id", event_id or "made")):
+        if not is_label(given):
+            raise BadInput(
+                f"{option} {ascii(given)[:80]} cannot be used", hint=f"1 to {LABEL_CHARS_MAX} printable characters"
+            )
+    if type_.startswith(CRON_TYPES):
+        raise BadInput(f"types that begin with {CRON_TYPES} are those of timers", hint="`turnline cron run` runs a job")
+    if source != SOURCE:
+        caller_source(SOURCE, True, source, settings.hooks)
 
 
 def _key(settings: Settings, tenant: str, session: str, agent: str, source: str) -> SessionKey:
@@ -143,9 +161,9 @@ def _decoded(raw: bytes, name: str) -> str:
 def _data(text: str, type_: str) -> Mapping[str, Any]:
     if type_ != "message" and text.lstrip().startswith("{"):
         try:
-            found = orjson.loads(text)
-        except ValueError as error:
-            raise BadInput(f"the data is not JSON: {error}", hint="quote it for the shell, or use @FILE") from error
+            found = parse_json(text.encode())
+        except Malformed as error:
+            raise BadInput(f"the data cannot be used: {error}", hint="quote it for the shell, or use @FILE") from error
         if isinstance(found, dict):
             return found
     return {"text": text}
@@ -181,9 +199,15 @@ async def _handled(opened: Opened, ref: SessionRef, event: Event, after: int, wa
         return None
 
 
-def _idle(settings: Settings) -> bool:
-    """Whether surely nobody serves: a store outside the data folder may be served from elsewhere."""
-    return not settings.store and not lock_holder(settings.data)
+def _unserved(settings: Settings, agent: str) -> str:
+    """Why nothing will run it for now, or "". A store outside the data folder may be served from elsewhere."""
+    holder = lock_holder(settings.data)
+    if holder is None:
+        return "" if settings.store else "No server holds this data folder; the event waits for one."
+    if holder.agents and agent not in holder.agents:
+        has = ", ".join(sorted(holder.agents))
+        return f"The server has no agent {agent!r} (it has {has}); the event waits until one that has it runs."
+    return ""
 
 
 def _tell_dry(event: Event, as_json: bool) -> None:
@@ -193,7 +217,7 @@ def _tell_dry(event: Event, as_json: bool) -> None:
     show(facts([("would send", event.id), ("to", event.session), ("type", event.type)]))
 
 
-def _tell(sent: Sent, ended: Handled | None, *, waited: bool, as_json: bool, idle: bool) -> None:
+def _tell(sent: Sent, ended: Handled | None, *, waited: bool, as_json: bool, unserved: str) -> None:
     if as_json:
         document: dict[str, Any] = {
             "event_id": sent.event_id,
@@ -207,8 +231,8 @@ def _tell(sent: Sent, ended: Handled | None, *, waited: bool, as_json: bool, idl
     show(facts([("event", f"{sent.event_id}{again}"), ("session", sent.session_key)]))
     if waited:
         _tell_ended(sent, ended)
-    if idle and not (ended or sent.duplicate):
-        say("No server holds this data folder; the event waits for one.", style="yellow")
+    if unserved and not (ended or sent.duplicate):
+        say(clean(unserved), style="yellow")
 
 
 def _ended_json(ended: Handled | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sessionstore.inbox import SessionRef
 from turnline.cli.following import follow, last
 from turnline.cli.opening import Opened, settings_for, with_store
 from turnline.cli.options import DataOption, JsonOption, KeyTenantOption, StoreOption, TenantOption
-from turnline.cli.portrait import portrait
+from turnline.cli.portrait import awaits, portrait
 from turnline.cli.screen import badge, facts, json_line, line, put_json, say, show, table
 from turnline.cli.telling import told
 from turnline.cli.times import ago, clock
@@ -170,8 +170,6 @@ def _head(head: dict[str, Any]) -> dict[str, Any]:
 
 def _row(head: dict[str, Any], now: float) -> tuple[str | Text, ...]:
     told_head = _head(head)
-    stage = (
-        told_head["phase"] or told_head["goal"].get("aim", "") or ("awaits an answer" if told_head["awaited"] else "")
-    )
+    stage = told_head["phase"] or told_head["goal"].get("aim", "") or awaits(head["record"])
     counts = (f"{head['queued'] or ''}", f"{head['effects_open'] or ''}", f"{head['turns']:,}")
     return (head["session"], badge(head["status"]), line(stage, 40), *counts, ago(head["updated_at"], now))

@@ -83,3 +83,14 @@ def test_a_store_that_cannot_be_opened_is_told_without_a_traceback(folder: Path,
     (folder / "file").write_text("in the way")
     ran = turnline("send", "x", "--session", "agent:a/b:1", "--store", f"sqlite:///{folder}/file/s.sqlite", "--json")
     assert (ran.code, ran.out, ran.problem["code"]) == (1, "", "store_error")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("send", "{}", "-s", "agent:a/b:c"), ("sessions", "list", "-q", "{}"), ("sessions", "list", "--tenant", "{}")],
+)
+def test_bytes_that_are_no_text_are_told_and_not_a_traceback(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = called(*(word.format("\udcff") for word in words), cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.decode().splitlines()[0] == "error: '\\udcff' is not UTF-8"
+    assert orjson.loads(called(*(word.format("\udcff") for word in words), "--json", cwd=tmp_path).stderr)["hint"]

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
+import pytest
 
 from sessionstore.inbox import SessionRef
 from tests.integration.cli.conftest import Ran
 from tests.integration.cli.story import KEY, opened, running
 from turnline.cli.following import handled
+from turnline.datafolder import DataFolder
 
 Command = Callable[..., Ran]
 
@@ -116,3 +118,44 @@ def test_json_is_one_document_without_colours(turnline: Command) -> None:
     out = turnline("send", "ping", "--session", KEY, "--json").out
     assert "\x1b" not in out
     assert set(orjson.loads(out)) == {"event_id", "session_key", "duplicate", "status"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--source", "webchat:default"),
+        ("--source", "cron"),
+        ("--source", ""),
+        ("--type", ""),
+        ("--type", "cron.tick"),
+        ("--id", "a\tb"),
+        ("--id", "x" * 201),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_other_doors_refuse_is_refused_here_too(turnline: Command, words: tuple[str, ...]) -> None:
+    ran = turnline("send", "ping", "--session", KEY, *words, "--json")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.problem["hint"]
+    assert queued(turnline, KEY) == []
+
+
+@pytest.mark.parametrize("data", ['{"a": 123456789012345678901234567890}', '{"a": ' + "[" * 500 + "]" * 500 + "}"])
+def test_data_that_could_not_be_kept_as_it_is_is_refused(turnline: Command, data: str) -> None:
+    ran = turnline("send", data, "--type", "build", "--session", KEY)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: the data cannot be used")
+
+
+def test_an_agent_that_the_running_server_does_not_have_is_told_at_once(turnline: Command, folder: Path) -> None:
+    held = DataFolder(folder)
+    held.hold(["clerk", "demo"])
+    try:
+        assert (
+            "has no agent 'clrek' (it has clerk, demo)" in turnline("send", "ping", "--session", "agent:clrek/x:1").out
+        )
+        assert "no agent" not in turnline("send", "ping", "--session", "agent:clerk/x:1").out
+        told = turnline("doctor").out
+        assert "1 sessions with queued events belong to agents that the app does not have" in told
+    finally:
+        held.release()

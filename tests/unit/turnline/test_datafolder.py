@@ -1,5 +1,6 @@
 """The data folder: for its owner alone, and what is wrong with it is told in a sentence."""
 
+import fcntl
 import os
 import resource
 import stat
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessionstore.errors import BadSettings
-from turnline.datafolder import COOKIE_SECRET, TOKEN, DataFolder
+from turnline.datafolder import COOKIE_SECRET, LOCK, TOKEN, DataFolder, Holder, lock_holder
 
 
 def test_a_folder_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -58,3 +59,25 @@ def test_a_full_disk_under_a_new_secret_is_told_and_leaves_nothing_half_made(
     with pytest.raises(BadSettings, match="No space left"):
         DataFolder(tmp_path).secret(TOKEN)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_holds_it_is_told_with_the_agents_that_run_there(tmp_path: Path) -> None:
+    assert lock_holder(tmp_path) is None
+    folder = DataFolder(tmp_path)
+    folder.hold(["demo", "clerk"])
+    assert lock_holder(tmp_path) == Holder(str(os.getpid()), frozenset({"clerk", "demo"}))
+    with pytest.raises(BadSettings, match=f"in use by process {os.getpid()}$"):
+        DataFolder(tmp_path).hold()
+    folder.release()
+    assert lock_holder(tmp_path) is None
+
+
+def test_a_look_at_who_holds_it_keeps_no_server_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / LOCK).touch()
+    looking = (tmp_path / LOCK).open()
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda s: fcntl.flock(looking, fcntl.LOCK_UN))
+    folder = DataFolder(tmp_path)
+    folder.hold()
+    folder.release()
+    looking.close()

@@ -29,8 +29,8 @@ def folder(data: Path) -> Iterator[Finding]:
         yield attention("data folder", f"{data.absolute()} cannot be written", "give its user the right to write")
     else:
         yield ok("data folder", str(data.absolute()))
-    pid = lock_holder(data)
-    yield ok("server", f"runs as process {pid}") if pid else note("server", "none holds this data folder")
+    holder = lock_holder(data)
+    yield ok("server", f"runs as process {holder.pid}") if holder else note("server", "none holds this data folder")
 
 
 def disk(path: Path) -> Finding:

@@ -6,7 +6,7 @@ import pytest
 
 from sessionstore.record import new_record
 from sessionstore.reducer import fold_all
-from turnline.cli.portrait import portrait
+from turnline.cli.portrait import awaits, portrait
 
 NOW = 1_000_000.0
 
@@ -29,6 +29,28 @@ def opened(wait_id: str, kind: str, **changes: Any) -> tuple[str, dict[str, Any]
 
 def test_a_session_that_has_not_run_says_so() -> None:
     assert lines(None)[0] == "stage: it has not run yet"
+
+
+def test_a_session_whose_turn_fails_again_and_again_says_so() -> None:
+    told = lines(None, attempt=3)
+    assert told[0] == "stage: no turn of it has ended yet"
+    assert "next turn: tried 3 times so far; the server's log says why (turn.failed)" in told
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ([], ""),
+        (["timer"], "awaits a timer"),
+        (["timer", "outcome"], "awaits an outcome"),
+        (["outcome", "approval", "timer"], "awaits an answer"),
+    ],
+)
+def test_what_holds_a_session_up_is_said_in_a_word(kinds: list[str], said: str) -> None:
+    record = new_record()
+    record["execution"]["awaited"] = {f"w{n}": {"kind": kind} for n, kind in enumerate(kinds)}
+    assert awaits(record) == said
+    assert awaits(None) == ""
 
 
 def test_an_open_question_is_told_with_facts_expiry_and_how_to_answer() -> None:

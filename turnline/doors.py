@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from router.hooks import Hook
 from router.http.auth import KnownToken, Principal, admin_token, hashed
 from router.namespace import Namespace
-from sessionstore.errors import BadSettings
+from sessionstore.errors import BadKey, BadSettings
 from sessionstore.key import parse
 from turnline.settings import HookSettings, Settings, TokenSettings
 
@@ -15,9 +15,9 @@ def hooks_of(settings: Settings, agents: Sequence[str]) -> Mapping[str, Hook]:
     return {name: _hook(name, hook, settings, agents) for name, hook in settings.hooks.items()}
 
 
-def tokens_of(settings: Settings, admin: str) -> list[KnownToken]:
-    """The administrator's token and the scoped ones."""
-    scoped = [_token(name, token) for name, token in settings.tokens.items()]
+def tokens_of(settings: Settings, admin: str, app_agents: Sequence[str]) -> list[KnownToken]:
+    """The administrator's token and the scoped ones. Raises BadSettings for one that could never be used as written."""
+    scoped = [_token(name, token, app_agents) for name, token in settings.tokens.items()]
     return [admin_token(admin, settings.tenant), *scoped]
 
 
@@ -42,8 +42,16 @@ def _hook(name: str, hook: HookSettings, settings: Settings, agents: Sequence[st
     )
 
 
-def _token(name: str, token: TokenSettings) -> KnownToken:
+def _token(name: str, token: TokenSettings, app_agents: Sequence[str]) -> KnownToken:
     agents = None if token.agents is None else frozenset(token.agents)
-    prefixes = tuple(parse(prefix, token.tenant) for prefix in token.prefixes)
+    try:
+        prefixes = tuple(parse(prefix, token.tenant) for prefix in token.prefixes)
+    except BadKey as error:
+        raise BadSettings(f"tokens.{name}.prefixes: {error}", hint=error.hint) from error
+    named = [*(token.agents or ()), *(prefix.agent for prefix in prefixes)]
+    if unknown := [agent for agent in named if agent not in app_agents]:
+        raise BadSettings(
+            f"tokens.{name}: the app has no agent {unknown[0]!r}", hint=f"it has: {', '.join(sorted(app_agents))}"
+        )
     namespace = Namespace(token.tenant, name, agents, prefixes)
     return KnownToken(hashed(token.token.get_secret_value()), Principal(name, frozenset(token.scopes), namespace))

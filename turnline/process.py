@@ -123,7 +123,7 @@ class Process:
             store=store,
             bus=bus,
             routing=routing,
-            tokens=Tokens(tokens_of(settings, self.token)),
+            tokens=Tokens(tokens_of(settings, self.token, agents)),
             trail=trail,
             clock=self._clock,
             webchat=webchat,

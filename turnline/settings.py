@@ -27,6 +27,7 @@ from router.rules_settings import RoutingSettings
 from sessionstore.errors import BadSettings
 
 CONFIG_FILE = "turnline.toml"
+PREFIX = "TURNLINE_"
 BODY_BYTES_MAX = 25 * 1024 * 1024
 
 
@@ -53,7 +54,15 @@ def _not_empty(value: SecretStr) -> SecretStr:
     return value
 
 
+def _sendable(value: SecretStr) -> SecretStr:
+    token = value.get_secret_value()
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError("a token is printable ASCII without spaces, or no header could carry it")
+    return value
+
+
 Secret = Annotated[SecretStr, BeforeValidator(_read_indirect), AfterValidator(_not_empty)]
+Token = Annotated[Secret, AfterValidator(_sendable)]
 
 
 class Strict(BaseModel):
@@ -116,7 +125,7 @@ class OriginSettings(Strict):
 class TokenSettings(Strict):
     """`[tokens.NAME]`: a scoped bearer token. `prefixes` are session keys below which it may name any."""
 
-    token: Secret
+    token: Token
     tenant: str = "default"
     scopes: tuple[Literal["read", "write", "approve"], ...] = ("read", "write")
     agents: tuple[str, ...] | None = None
@@ -127,7 +136,7 @@ class Settings(BaseSettings):
     """All settings. Outer names are fixed: others script against them."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TURNLINE_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
     )
 
     app: str = ""
@@ -138,7 +147,7 @@ class Settings(BaseSettings):
     data: Path = Path(".turnline")
     host: str = "127.0.0.1"
     port: int = Field(8420, ge=0, le=65_535)
-    token: Secret | None = None
+    token: Token | None = None
     egress_allow: str = ""
     tenant: str = "default"
     log: Literal["text", "json"] = "text"
@@ -193,6 +202,13 @@ def load_settings(path: Path | None = None, **overrides: Any) -> Settings:
         return settings.model_copy(update=chosen) if chosen else settings
     except ValidationError as error:
         raise BadSettings(_told(error), hint=f"see {CONFIG_FILE} and the TURNLINE_* variables") from error
+
+
+def unknown_variables() -> list[str]:
+    """What begins with TURNLINE_ in the environment and is no setting: a misspelt one, or another program's."""
+    known = {*Settings.model_fields, "config"}
+    names = (name for name in os.environ if name.upper().startswith(PREFIX))
+    return sorted(name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in known)
 
 
 def _checked(name: str, value: Any) -> Any:

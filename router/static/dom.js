@@ -14,6 +14,9 @@ const ICONS = Object.freeze({
   sort: "M8 5v14M4.5 15.5 8 19l3.5-3.5M16 19V5M12.5 8.5 16 5l3.5 3.5",
 });
 
+// They make text read in another order than it is stored: who approves would read other words than those approved.
+const REORDERING = /[\u202A-\u202E\u2066-\u2069]/g;
+
 /** An element. `props`: attributes; `class`, `on` ({event: handler}) and `data` (dataset) are special. */
 export function h(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -27,7 +30,8 @@ export function h(tag, props = {}, ...children) {
       node.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  const given = children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  node.append(...given.map((child) => (typeof child === "string" ? child.replace(REORDERING, "\uFFFD") : child)));
   return node;
 }
 

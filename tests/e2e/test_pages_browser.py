@@ -198,6 +198,14 @@ async def test_an_ask_takes_one_answer_and_says_who_gave_it(
     assert texts(browser, ".ask button") == []
 
 
+async def test_a_question_cannot_be_made_to_read_otherwise_than_it_is(
+    script: Script, url: str, browser: webdriver.Chrome
+) -> None:
+    script.say("ask", "Pay \u202e001\u202c \u2066x\u2069?", wait_id="w1", options=[], status="open", binds={})
+    await asyncio.to_thread(browser.get, f"{url}/chat")
+    await until(browser, lambda b: texts(b, ".question") == ["Pay \ufffd001\ufffd \ufffdx\ufffd?"])
+
+
 async def test_the_console_takes_the_token_out_of_the_address_and_sends_it(
     script: Script, url: str, browser: webdriver.Chrome
 ) -> None:

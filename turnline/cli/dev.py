@@ -1,11 +1,13 @@
 """`turnline dev [APP]`: everything in one process, on one folder."""
 
 import asyncio
+import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+import structlog
 import typer
 import uvloop
 
@@ -13,9 +15,10 @@ from turnline.demo import demo_app
 from turnline.ending import cut_off
 from turnline.logs import configure_logs
 from turnline.process import Process
-from turnline.settings import Settings, load_settings
+from turnline.settings import Settings, load_settings, unknown_variables
 from turnline.wiring import load_app
 
+OPEN_FILES = 65_536
 EXIT_S = 2.0  # for threads that handlers and tools have left behind
 
 
@@ -29,13 +32,24 @@ def dev(
     """Run all roles in one process, with the web chat at /chat and the console at /."""
     settings = load_settings(port=port, host=host, data=data, log=log)
     configure_logs(settings.log, settings.log_level)
+    for name in unknown_variables():
+        structlog.get_logger(__name__).warning("settings.unknown_variable", name=name)
     target = app or settings.app
     loaded = load_app(target) if target else demo_app(settings.data)
     raise typer.Exit(_run(settings, Process(settings, loaded), target))
 
 
+def more_open_files() -> None:
+    """Each open page and stream is a file; many systems allow 1,024 unless a process asks for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _run(settings: Settings, process: Process, target: str) -> int:
     code, started = 1, asyncio.Event()
+    more_open_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             code = 0 if runner.run(_serve(settings, process, target, started)) else 1

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from sessionstore.errors import TurnlineError
-from turnline.cli.checkup.configuration import agents_of, routing, shown
+from turnline.cli.checkup.configuration import agents_of, routing, shown, variables
 from turnline.cli.checkup.finding import Finding, Level, attention, ok
 from turnline.cli.checkup.folder import disk, folder, store_file, whole
 from turnline.cli.checkup.installation import installation
@@ -46,7 +46,7 @@ def _configured(ctx: typer.Context, data: Path | None, store: str | None) -> tup
         path = settings.store_path
     except TurnlineError as error:
         return None, [attention("settings", str(error), error.hint)]
-    return settings, [ok("settings", f"{len(shown(settings))} set; the store is {path}")]
+    return settings, [ok("settings", f"{len(shown(settings))} set; the store is {path}"), *variables()]
 
 
 def _stored(settings: Settings) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from router.advice import advise
@@ -10,7 +11,7 @@ from router.rules import Routing
 from sessionstore.errors import TurnlineError
 from turnline.cli.checkup.finding import Finding, attention, note, ok
 from turnline.cli.routefile import names_in
-from turnline.settings import Settings
+from turnline.settings import PREFIX, Settings, unknown_variables
 from turnline.wiring import load_app
 
 CHANNELS = (CHANNEL,)  # channels that need no settings
@@ -23,6 +24,13 @@ def shown(settings: Settings) -> dict[str, Any]:
     document: dict[str, Any] = settings.model_dump(mode="json", exclude_defaults=True)
     document.setdefault("data", str(settings.data))
     return {name: _hidden(value) for name, value in document.items()}
+
+
+def variables() -> Iterator[Finding]:
+    """What looks like a setting in the environment and is none."""
+    for name in unknown_variables():
+        meant = get_close_matches(name.removeprefix(PREFIX).lower(), Settings.model_fields, n=1)
+        yield note("settings", f"{name} is no setting", f"is {PREFIX}{meant[0].upper()} meant?" if meant else "")
 
 
 def agents_of(settings: Settings) -> tuple[frozenset[str] | None, list[Finding]]:

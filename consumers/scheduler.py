@@ -207,9 +207,11 @@ class Scheduler:
             self._drop(mailbox)
             return False
         match result:
-            case Done(loaded=after, next_pos=following):
+            case Done(loaded=after, next_pos=following, next_due=next_due):
                 mailbox.loaded = after
                 mailbox.next_pos = following
+                # As after taking the lease: a first row that is not due yet is not known here.
+                mailbox.gap = mailbox.gap or (not following and next_due is not None)
                 self._troubled.pop(mailbox.ref, None)
                 return following != 0 or mailbox.gap or self._known(mailbox) is not None
             case PutOff():

@@ -288,7 +288,7 @@ def _intended(e: Evidence) -> Iterator[str]:
 
 
 def _outcomes(e: Evidence) -> Iterator[str]:
-    """Who asked for an effect's end is told, once."""
+    """Who asked for an effect's end is told, once; one that a person sent again may end so again."""
     told = Counter((body["effect_id"], body["outcome"]) for turn in e.turns for body in turn.bodies("outcome.received"))
     retold = Counter(
         (body["effect_id"], body["outcome"])
@@ -299,6 +299,8 @@ def _outcomes(e: Evidence) -> Iterator[str]:
     for key, row in e.outbox.items():
         times = told[key, row["state"]] - retold[key, row["state"]]
         if row["then_name"] and row["state"] in ("delivered", "failed", "expired") and times != 1:
+            if times > 1 and key in e.ledger.resent:
+                continue
             yield f"the session of {key} was told {times} times that it is {row['state']}"
 
 

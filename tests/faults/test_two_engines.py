@@ -1,11 +1,11 @@
 """Two engines over one file, in virtual time: one knows what the other has done meanwhile, or does no harm."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, AsyncIterator
+from typing import Any
 
 from consumers.agent import Agent, App, Failure, QueuePolicy
 from consumers.reconciler import ReconcilerSettings

@@ -96,3 +96,15 @@ def test_nothing_overtakes_a_first_row_that_is_not_due_yet() -> None:
     first = mailbox.first_known(False, 10.0)
     assert first is not None
     assert first.pos == 1
+
+
+def test_after_a_takeover_only_the_stores_word_and_what_came_since_is_kept() -> None:
+    mailbox = seen(3, 5, 9)
+    assert mailbox.taken(next_pos=5, tail=5) == 10
+    assert (sorted(mailbox.rows), mailbox.size) == ([5, 9], 20)
+
+
+def test_after_a_takeover_with_nothing_to_run_no_older_row_is_kept() -> None:
+    mailbox = seen(3, 5)
+    assert mailbox.taken(next_pos=0, tail=5) == 20
+    assert (mailbox.rows, mailbox.size) == ({}, 0)

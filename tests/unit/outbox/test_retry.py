@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.adapter import Delivered, Limits, NotSent, Rejected, SendResult, Unknown
+from outbox.adapter import Delivered, Idempotency, Limits, NotSent, Rejected, SendResult, Unknown
 from outbox.retry import (
     DEFAULT_BACKOFF,
     Backoff,
@@ -19,6 +19,7 @@ from outbox.retry import (
     backoff_s,
     before_attempt,
     expires_at,
+    not_said_undone,
 )
 from sessionstore.effect import TRANSITIONS, EffectState
 
@@ -71,9 +72,24 @@ def test_it_expires_by_its_adapter_or_earlier_by_its_own_word() -> None:
 
 def test_an_expired_effect_is_not_sent() -> None:
     assert before_attempt(6_000, 5_999.9) is None
-    settled = before_attempt(6_000, 6_000)
-    assert settled is not None
-    assert settled.state is EffectState.EXPIRED
+    assert before_attempt(6_000, 6_000) == Settle(EffectState.EXPIRED, "it was not sent before it expired")
+    assert isinstance(before_attempt(6_000, 6_000, unclear=True), MarkUnknown)
+
+
+@pytest.mark.parametrize("result", [NotSent("no route", permanent=True), Rejected("HTTP 422")])
+@pytest.mark.parametrize("idempotency", list(Idempotency))
+def test_after_an_unclear_attempt_only_a_receiver_that_knows_the_key_can_say_no(
+    result: SendResult, idempotency: Idempotency
+) -> None:
+    limits = Limits(idempotency=idempotency)
+    knows = idempotency is Idempotency.NATIVE and isinstance(result, Rejected)
+    told = not_said_undone(Settle(EffectState.FAILED, "no"), result, limits)
+    assert isinstance(told, Settle if knows else MarkUnknown)
+
+
+@pytest.mark.parametrize("after", [Settle(EffectState.DELIVERED), RetryAt(9.0, "refused"), MarkUnknown("reset")])
+def test_after_an_unclear_attempt_what_is_not_an_end_without_success_stays(after: NextStep) -> None:
+    assert not_said_undone(after, NotSent("refused"), Limits()) == after
 
 
 @given(attempt=st.integers(1, 10_000), seed=st.integers(0, 1_000), factor=st.floats(1, 10))

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import structlog
 
 from consumers.recovery import Action, Facts, Found, Policy, Verdict, decide_effect
+from consumers.steadiness import Steadiness
 from outbox.adapter import (
     Absent,
     CannotTell,
@@ -76,6 +77,7 @@ class Reconciler:
         self._random = random
         self._check = check
         self._settings = settings or ReconcilerSettings()
+        self._steadiness = Steadiness(clock)
         self._wake = asyncio.Event()
         self._stopping = False
 
@@ -129,6 +131,10 @@ class Reconciler:
         key_age_s = now - (sent_at if claim.attempts <= 1 else claim.created_at)
         age_s = now - sent_at
         settle_s = self._settings.settle_s
+        if settle_s is None:
+            settle_s = limits.timeout_s + self._settings.relay_claim_ttl_s
+        # A clock that was set forward meanwhile would have it settled while it is still on its way.
+        settled = age_s > settle_s and self._steadiness.steady_s() >= settle_s
         native, policy = limits.idempotency is Idempotency.NATIVE, Policy(claim.effect.on_unknown)
         # Sent again so late, the relay would only find that it has expired, and hand it back here.
         expired = now >= expires_at(claim.created_at, limits, claim.effect.expires_at)
@@ -141,7 +147,7 @@ class Reconciler:
             wanted=not claim.unwanted,
             started=bool(claim.external_id),
             in_window=in_window and not (native and expired),
-            settled=age_s > (limits.timeout_s + self._settings.relay_claim_ttl_s if settle_s is None else settle_s),
+            settled=settled,
             budget_left=in_budget and not (policy is Policy.RESEND and expired),
             policy=policy,
         )

@@ -294,3 +294,22 @@ def test_facts_that_can_never_be_looked_at_are_given_up_in_the_end(tmp_path: Pat
         assert await bench.outcomes(REF) == ["asked"]
 
     play(tmp_path, scene)
+
+
+def test_a_clock_that_is_set_forward_does_not_have_it_sent_again_while_it_is_on_its_way(tmp_path: Path) -> None:
+    async def scene(bench: Bench) -> None:
+        await intend(bench.store, effect("e1"))
+        adapter = unclear(LOOKUP, *[Absent()] * 50)
+
+        async def set_forward() -> None:
+            await asyncio.sleep(2.0)
+            bench.clock.jump(3_600.0)
+
+        task = asyncio.create_task(set_forward())
+        await live(bench, adapter, seconds=30.0)
+        await task
+        assert adapter.keys == ["e1"]
+        await live(bench, adapter, seconds=120.0)
+        assert adapter.keys == ["e1", "e1"]
+
+    play(tmp_path, scene)

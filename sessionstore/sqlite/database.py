@@ -69,7 +69,8 @@ class _Pending(Generic[T]):
 
 
 class Database:
-    """Opens lazily in its threads; `write` and `read` may be called from the event loop that made it."""
+    """`write` and `read` may be called from the event loop that made it. Raises StoreError for a file that cannot be
+    opened for writing."""
 
     def __init__(
         self,
@@ -90,7 +91,12 @@ class Database:
         self._local = threading.local()
         self._readers = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="turnline-read")
         self._reader_connections: list[sqlite3.Connection] = []
-        self._thread = threading.Thread(target=self._work, name="turnline-write", daemon=True)
+        # Opened here, where whoever opens the store hears of it; a thread that failed would leave its callers waiting.
+        try:
+            writer = connect(path)
+        except sqlite3.Error as error:
+            raise _store_error(error) from error
+        self._thread = threading.Thread(target=self._work, args=(writer,), name="turnline-write", daemon=True)
         self._thread.start()
 
     async def write(self, operation: Operation[T]) -> T:
@@ -122,12 +128,12 @@ class Database:
         await self._loop.run_in_executor(None, self._thread.join)
 
     def _read(self, query: Operation[T]) -> T:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = connect(self.path, read_only=True)
-            self._local.connection = connection
-            self._reader_connections.append(connection)
         try:
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = connect(self.path, read_only=True)
+                self._local.connection = connection
+                self._reader_connections.append(connection)
             connection.execute("BEGIN")
             try:
                 return query(Transaction(connection, self._sql))
@@ -136,8 +142,7 @@ class Database:
         except sqlite3.Error as error:
             raise _store_error(error) from error
 
-    def _work(self) -> None:
-        connection = connect(self.path)
+    def _work(self, connection: sqlite3.Connection) -> None:
         while True:
             with self._wake:
                 while not self._pending and not self._closing:

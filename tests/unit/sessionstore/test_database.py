@@ -11,6 +11,7 @@ import pytest
 from sessionstore.errors import StoreBusy, StoreError
 from sessionstore.inbox import SessionRef
 from sessionstore.notice import Notice
+from sessionstore.sqlite import database as module
 from sessionstore.sqlite.database import Database, Transaction, connect
 
 SQL = {
@@ -192,3 +193,22 @@ def test_connections_are_durable_and_let_readers_work_beside_the_writer(path: Pa
     connection.close()
     with pytest.raises(sqlite3.OperationalError):
         connect(path.with_name("missing.sqlite"), read_only=True).execute("SELECT 1 FROM t")
+
+
+async def test_a_file_that_the_writer_cannot_open_is_told_at_once_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="unable to open"):
+        Database(tmp_path / "folder", SQL)
+
+
+async def test_a_reader_that_cannot_open_the_file_is_told_as_an_error_of_the_store(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process may have as many files open as it may have."""
+
+    def refused(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(module, "connect", refused)
+    with pytest.raises(StoreError, match="unable to open"):
+        await database.read(lambda tx: tx.all("all"))

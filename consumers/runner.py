@@ -133,7 +133,7 @@ class Runner:
                 raise
             # Nobody cancelled this turn: the handler awaited something that was cancelled.
             return await self._failed(running, error)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             return await self._failed(running, error)
         try:
             return await self.commit(loaded, composed)
@@ -169,7 +169,7 @@ class Runner:
         if not loaded.took_over:
             return earlier + 1
         log.info("turn.taken_over", session=head.session, turn=turn_id, attempts=earlier)
-        return await self._leases.attempt(loaded.lease, first.pos)
+        return await self._leases.attempt(loaded.lease, first.pos, error="its worker died or was stopped")
 
     async def _failed(self, running: "_Running", error: BaseException) -> TurnResult:
         loaded, rows, agent = running.loaded, running.rows, running.agent
@@ -191,7 +191,7 @@ class Runner:
         delay = min(agent.failure.backoff_s * 2 ** (running.attempt - 1), agent.failure.backoff_max_s)
         due = self._clock.now() + delay * self._random.uniform(0.5, 1.0)
         try:
-            await self._leases.attempt(loaded.lease, rows[0].pos, due=due)
+            await self._leases.attempt(loaded.lease, rows[0].pos, due=due, error=text)
         except FenceLost as lost:
             return Lost(str(lost))
         return PutOff(due)

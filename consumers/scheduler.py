@@ -21,6 +21,7 @@ from consumers.mailbox import Mailbox, Phase
 from consumers.readyqueue import ReadyQueue
 from consumers.runner import Done, Lost, PutOff, Runner
 from sessionstore.clock import Clock
+from sessionstore.errors import StoreError
 from sessionstore.event import Kind, Rank
 from sessionstore.inbox import InboxRow, SessionRef
 from sessionstore.leases import Busy, Gone, Held
@@ -30,6 +31,7 @@ from sessionstore.store import Store
 log = structlog.get_logger(__name__)
 
 TROUBLED_MAX_S = 60.0
+UNKNOWN_AGENTS_TOLD_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Scheduler:
         self._buffered = 0
         self._wake = asyncio.Event()
         self._stopping = False
+        self._unknown_agents: set[str] = set()
         self._troubled: dict[SessionRef, tuple[int, float]] = {}
         self._holdings = Holdings(store.leases, clock, self._settings.lease_ttl_s, self._settings.idle_grace_s)
         self.progress_at = clock.monotonic()
@@ -84,6 +87,7 @@ class Scheduler:
         for accepted in notice.rows:
             event = accepted.row.event
             if not self._runner.knows(event.agent):
+                self._tell_unknown(event.agent)
                 continue
             mailbox = self._mailbox(SessionRef(event.tenant, event.session))
             rows_max = self._settings.mailbox_rows_max if self._room() else 0
@@ -163,6 +167,10 @@ class Scheduler:
         except asyncio.CancelledError:
             self._drop(mailbox)
             raise
+        except StoreError as error:
+            log.warning("session.store_failed", session=mailbox.ref.session, code=error.code, error=str(error))
+            self._trouble(mailbox.ref)
+            self._drop(mailbox)
         except Exception:
             log.exception("session.activation_failed", session=mailbox.ref.session)
             self._trouble(mailbox.ref)
@@ -318,6 +326,11 @@ class Scheduler:
             if mailbox.phase is Phase.HOLDING:
                 self._drop(mailbox)
                 self._after(mailbox, again=False)
+
+    def _tell_unknown(self, agent: str) -> None:
+        if agent not in self._unknown_agents and len(self._unknown_agents) < UNKNOWN_AGENTS_TOLD_MAX:
+            self._unknown_agents.add(agent)
+            log.warning("session.unknown_agent", agent=agent, hint="its events wait for a worker whose app has it")
 
     def _trouble(self, ref: SessionRef) -> None:
         """Something other than its handler failed: look at this session again later, and later each time."""

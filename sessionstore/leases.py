@@ -95,9 +95,10 @@ class RowLeases(Protocol):
         """Give back what is still ours. Durable when it returns."""
         ...
 
-    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None) -> int:
+    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None, error: str = "") -> int:
         """Count a start, or a failure, of row `pos`, durably; returns the count without progress. Raises FenceLost.
 
-        With `due` the row is put off until then (unix seconds), and the session's later rows wait behind it.
+        `error` is kept until the session commits, so that anyone can see why it stands where it stands. With `due` the
+        row is put off until then (unix seconds), and the session's later rows wait behind it.
         """
         ...

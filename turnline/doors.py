@@ -9,10 +9,20 @@ from sessionstore.errors import BadKey, BadSettings
 from sessionstore.key import parse
 from turnline.settings import HookSettings, Settings, TokenSettings
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
 
 def hooks_of(settings: Settings, agents: Sequence[str]) -> Mapping[str, Hook]:
     """The webhook doors by name. Raises BadSettings for one that could never work."""
     return {name: _hook(name, hook, settings, agents) for name, hook in settings.hooks.items()}
+
+
+def hosts_of(settings: Settings) -> frozenset[str]:
+    """The names that the chat goes by. On loopback, unless set, only those of this machine: see `known_host`."""
+    named = frozenset(name.strip().lower() for name in settings.hosts.split(",") if name.strip())
+    if named:
+        return named
+    return LOOPBACK if settings.host.lower() in LOOPBACK else frozenset()
 
 
 def tokens_of(settings: Settings, admin: str, app_agents: Sequence[str]) -> list[KnownToken]:

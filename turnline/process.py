@@ -22,7 +22,7 @@ from sessionstore.clock import SystemClock
 from sessionstore.errors import BadSettings
 from sessionstore.sqlite.store import SqliteStore
 from turnline.datafolder import COOKIE_SECRET, TOKEN, DataFolder
-from turnline.doors import hooks_of, tokens_of
+from turnline.doors import hooks_of, hosts_of, tokens_of
 from turnline.ending import heard
 from turnline.engine import Engine, EngineSettings
 from turnline.settings import Settings
@@ -131,6 +131,7 @@ class Process:
             endpoints=frozenset(settings.endpoints),
             ready=self._not_ready,
             cookie_secret=folder.secret(COOKIE_SECRET).encode(),
+            hosts=hosts_of(settings),
             tenant=settings.tenant,
         )
 

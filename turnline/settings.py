@@ -146,6 +146,7 @@ class Settings(BaseSettings):
     artifacts: str = ""
     data: Path = Path(".turnline")
     host: str = "127.0.0.1"
+    hosts: str = ""
     port: int = Field(8420, ge=0, le=65_535)
     token: Token | None = None
     egress_allow: str = ""

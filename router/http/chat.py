@@ -25,6 +25,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 async def get_chat(request: web.Request) -> web.Response:
     """GET /chat: the page. A visitor without a genuine cookie is given one."""
+    _check_host(request)
     chat = request.app[SERVICES].webchat
     response = request.app[ASSETS]["chat.html"].response(request, cache="no-store")
     response.headers["Content-Security-Policy"] = POLICY
@@ -75,7 +76,26 @@ def same_origin(origin: str, host: str) -> bool:
     return parts.netloc.lower().removesuffix(default) == host.lower().removesuffix(default)
 
 
+def known_host(host: str, hosts: frozenset[str]) -> bool:
+    """Whether the chat is asked for by a name that it goes by.
+
+    Without this, a page of a stranger whose name is made to resolve to this machine (DNS rebinding) would be of "the
+    same origin", and could talk to the agents of whoever opens it.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return not hosts or name.lower() in hosts
+
+
+def _check_host(request: web.Request) -> None:
+    if not known_host(request.host, request.app[SERVICES].hosts):
+        raise NotAllowed("the chat does not go by this name", hint="add the name to TURNLINE_HOSTS")
+
+
 def _peer(request: web.Request) -> str:
+    _check_host(request)
     if not same_origin(request.headers.get("Origin", ""), request.host):
         raise NotAllowed("another site may not open this chat", hint="open the page at /chat of this server")
     peer = request.app[SERVICES].webchat.peer_of(request.cookies.get(COOKIE, ""))

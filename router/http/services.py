@@ -33,6 +33,7 @@ class Services:
     ready: Callable[[], str]
     cookie_secret: bytes = field(repr=False)
     tenant: str = "default"
+    hosts: frozenset[str] = frozenset()  # names that the chat may be asked for by; empty: any
     body_bytes_max: int = BODY_BYTES_MAX
 
 

@@ -103,7 +103,9 @@ def _next(head: Row, awaited: list[dict[str, Any]], queued: list[dict[str, Any]]
         return f"Runs the next of {head['queued']} queued events." if head["queued"] > 1 else "Runs the queued event."
     if queued:
         tried = (
-            f" It was tried {head['attempt']} times; the server's log says why it failed." if head["attempt"] else ""
+            f" It was tried {head['attempt']} times: {head['attempt_error'] or 'no error is known'}."
+            if head["attempt"]
+            else ""
         )
         return f"Runs the queued event again once it is due.{tried}"
     return _waiting(awaited) or ("Sends what the last turn decided." if head["effects_open"] else None)

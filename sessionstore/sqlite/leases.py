@@ -46,9 +46,9 @@ class SqliteLeases:
         rows = [(x.ref.tenant, x.ref.session, x.nonce) for x in leases]
         await self._db.write(lambda tx: tx.run_many("session_release", rows))
 
-    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None) -> int:
+    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None, error: str = "") -> int:
         """See `RowLeases.attempt`."""
-        row = await self._db.write(lambda tx: _attempt(tx, lease, pos, due))
+        row = await self._db.write(lambda tx: _attempt(tx, lease, pos, due, error))
         if row is None:
             raise FenceLost(f"{lease.ref.session} has another owner", hint="nothing to do; its owner goes on")
         return row
@@ -103,9 +103,9 @@ def _journal(tx: Transaction, tenant: str, session: str) -> Journal | None:
     return Journal(turn_id, tuple(orjson.loads(members)), agent_version, steps)
 
 
-def _attempt(tx: Transaction, lease: Lease, pos: int, due: float | None) -> int | None:
+def _attempt(tx: Transaction, lease: Lease, pos: int, due: float | None, error: str) -> int | None:
     key = (lease.ref.tenant, lease.ref.session)
-    row = tx.one("session_attempt", (*key, lease.nonce, lease.fence, pos))
+    row = tx.one("session_attempt", (*key, lease.nonce, lease.fence, pos, error))
     if row is None:
         return None
     if due is not None:

@@ -27,6 +27,7 @@ HEAD = [
     "run_id",
     "last_turn",
     "attempt",
+    "attempt_error",
     "reply_route",
     "turns",
     "tokens",

@@ -37,7 +37,9 @@ def portrait(
         pairs += [*_goal(record), *_stage(record), *_approved(record, questions), *_awaited(session, record, now)]
         pairs += [*_run(record), *_seen(record), *_state(record)]
     if session["attempt"]:
-        pairs.append(("next turn", f"tried {session['attempt']} times so far; the server's log says why (turn.failed)"))
+        pairs.append(
+            ("next turn", f"tried {session['attempt']} times so far: {session['attempt_error'] or 'no error is known'}")
+        )
     pairs += [*_queued(session, now), *_effects(effects, session["effects_open"], now), *_totals(session)]
     pairs += [*_lease(session, now)]
     return _named_once(pairs)

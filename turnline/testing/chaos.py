@@ -80,6 +80,7 @@ class Chaos:
     async def _lose_claims(self, seat: Seat) -> None:
         self._chronicle.tell("all claims are lost")
         self._witness.connection.execute(LOSE_CLAIMS)
+        self._outside.disturbed_at = asyncio.get_running_loop().time()
 
     async def _jump(self, seat: Seat) -> None:
         if self.jumps >= JUMPS_MAX:
@@ -89,6 +90,7 @@ class Chaos:
         self.jumps += 1
         self.jumped_back_s += max(-seconds, 0.0)
         self._clock.jump(seconds)
+        self._outside.disturbed_at = asyncio.get_running_loop().time()
 
     async def _move(self, seat: Seat) -> None:
         self._outside.move(self._random.choice(self._sessions))

@@ -246,11 +246,12 @@ def _once(e: Evidence) -> Iterator[str]:
 
 
 def _lanes(e: Evidence) -> Iterator[str]:
-    """What leaves for the first time leaves in the order decided."""
+    """What leaves for the first time leaves in the order decided, as long as nobody's claim was taken from him."""
     lanes: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for d in e.departures:
         row = e.outbox.get(d.key)
-        if row is not None and d.key not in e.ledger.resent:
+        robbed = d.row is not None and d.row["state"] != "sending" and d.at - d.disturbed_at < 2 * SLACK_S
+        if row is not None and d.key not in e.ledger.resent and not robbed:
             lanes[_key(row), row["lane"]].setdefault(d.key, row["pos"])
     for lane, first in lanes.items():
         positions = list(first.values())

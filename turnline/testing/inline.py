@@ -16,6 +16,7 @@ from turnline.testing.life import Died
 T = TypeVar("T")
 
 Latency = Callable[[], float]
+Trouble = Callable[[], Exception | None]
 
 
 class Side(StrEnum):
@@ -62,6 +63,8 @@ class InlineDatabase(Database):
     """Does what `Database` does, on the event loop's thread: in order, what came meanwhile as the next group.
 
     `latency` gives the seconds that pass before and after each transaction, and before each read; without it none do.
+    `trouble` is asked on both sides of each transaction: an error before it means that nothing was written, one after
+    it that all was, and nobody is told so.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class InlineDatabase(Database):
         fuse: Fuse,
         *,
         latency: Latency | None = None,
+        trouble: Trouble | None = None,
         group_max: int = 1,
     ) -> None:
         # Nothing of the threaded form is set up: this one only shares its interface.
@@ -80,6 +84,7 @@ class InlineDatabase(Database):
         self._listener = listener
         self._fuse = fuse
         self._latency = latency or (lambda: 0.0)
+        self._trouble = trouble or (lambda: None)
         self._group_max = group_max
         self._queue: list[_Pending] = []
         self._writer: asyncio.Task[None] | None = None
@@ -112,7 +117,9 @@ class InlineDatabase(Database):
             while self._queue:
                 await asyncio.sleep(self._latency())
                 group, self._queue = self._queue[: self._group_max], self._queue[self._group_max :]
-                notices = self._flush_inline(group)
+                notices = [] if self._fails(group) else self._flush_inline(group)
+                if self._fails(group):
+                    notices = []
                 await asyncio.sleep(self._latency())
                 self._fuse.check()
                 self._hand_out(group, notices)
@@ -124,6 +131,13 @@ class InlineDatabase(Database):
             self._queue.clear()
         finally:
             self._writer = None
+
+    def _fails(self, group: list[_Pending]) -> bool:
+        error = self._trouble()
+        if error is not None:
+            for item in group:
+                item.failed = error
+        return error is not None
 
     def _hand_out(self, group: list[_Pending], notices: list[Notice]) -> None:
         for item in group:

@@ -12,7 +12,7 @@ from sessionstore.notice import Listener
 from sessionstore.sqlite.database import Database
 from sessionstore.sqlite.store import SqliteStore
 from turnline.engine import Engine, EngineSettings
-from turnline.testing.inline import Fuse, InlineDatabase, Latency
+from turnline.testing.inline import Fuse, InlineDatabase, Latency, Trouble
 from turnline.testing.life import Life
 from turnline.testing.virtualtime import VirtualClock
 
@@ -34,6 +34,7 @@ class Node:
         settings: EngineSettings | None = None,
         name: str = "node",
         latency: Latency | None = None,
+        trouble: Trouble | None = None,
         group_max: int = 1,
         dress: Dressing | None = None,
     ) -> None:
@@ -46,6 +47,7 @@ class Node:
         self._random = random
         self._settings = settings or EngineSettings(threads_max=1)
         self._latency = latency
+        self._trouble = trouble
         self._group_max = group_max
         self._dress = dress
         self._store: SqliteStore | None = None
@@ -88,7 +90,15 @@ class Node:
 
     async def _start(self, adopt: bool) -> None:
         def make(path: Path, sql: Mapping[str, str], listener: Listener) -> Database:
-            return InlineDatabase(path, sql, listener, self.fuse, latency=self._latency, group_max=self._group_max)
+            return InlineDatabase(
+                path,
+                sql,
+                listener,
+                self.fuse,
+                latency=self._latency,
+                trouble=self._trouble,
+                group_max=self._group_max,
+            )
 
         self._store = SqliteStore(self._file, self._clock, make_database=make)
         if self._dress is not None:

@@ -75,6 +75,7 @@ class Departure:
     thawed_at: float
     fact: int
     fact_moved_at: float
+    disturbed_at: float
     ending: Ending
 
     @property
@@ -110,6 +111,7 @@ class Outside:
         self.facts: dict[str, int] = {}
         self.moved_at: dict[str, float] = {}
         self.failures: dict[str, int] = {}
+        self.disturbed_at = -1e9  # when claims were last lost, or the clock was set
         self._random = random
         self._chronicle = chronicle
         self._row_of = row_of
@@ -183,6 +185,7 @@ class Outside:
                 thawed_at=life.thawed_at if life else 0.0,
                 fact=self.facts.get(request.session, 0),
                 fact_moved_at=self.moved_at.get(request.session, -1.0),
+                disturbed_at=self.disturbed_at,
                 ending=ending,
             )
         )

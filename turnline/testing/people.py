@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
@@ -87,7 +88,15 @@ class People:
         while self._random.random() < 0.35:
             await asyncio.sleep(self._random.choice([0.0, self._random.uniform(0, 10)]))
             body = b"body" if self._random.random() < 0.9 else b"another"
-            await self._until_heard(self._put(event, body))
+            await self._until_heard(self._put(self._rerouted(event), body))
+
+    def _rerouted(self, event: Event) -> Event:
+        """Between two deliveries a routing rule may have changed; the first one counts."""
+        others = [key for key in self.sessions if key.tenant == event.tenant]
+        if self._random.random() < 0.8:
+            return event
+        key = self._random.choice(others)
+        return replace(event, session=key.text, agent=key.agent)
 
     def _put(self, event: Event, body: bytes) -> Callable[[Node], Coroutine[Any, Any, PutResult]]:
         async def put(node: Node) -> PutResult:

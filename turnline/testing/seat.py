@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from consumers.agent import App
 from outbox.adapter import EffectAdapter
+from sessionstore.errors import StoreError
 from turnline.engine import EngineSettings
-from turnline.testing.chronicle import Chronicle
+from turnline.testing.chronicle import Chronicle, Expected
 from turnline.testing.inline import Fuse, Side
 from turnline.testing.life import Died
 from turnline.testing.node import Node
@@ -22,6 +23,11 @@ T = TypeVar("T")
 CALL_TIMEOUT_S = 4.0
 STOP_S = 60.0
 GROUP_MAX = 8
+TROUBLE_SHARE = 0.005
+
+
+class Unlucky(StoreError, Expected):
+    """A store's error that the simulation made."""
 
 
 class Unreachable(Exception):
@@ -69,7 +75,7 @@ class Seat:
             try:
                 await node.start(adopt=adopt)
                 await node.fuse.blown.wait()
-            except Died:
+            except (Died, Unlucky):
                 pass
             self._chronicle.tell(f"{node.life.name} is dead")
             self.deaths += 1
@@ -96,7 +102,7 @@ class Seat:
         try:
             async with asyncio.timeout(STOP_S):
                 await node.stop()
-        except Died:
+        except (Died, Unlucky):
             return
         except TimeoutError:
             if not (frozen or node.life.frozen):
@@ -120,6 +126,7 @@ class Seat:
             settings=making.settings(random),
             name=f"{self.name}{self._births}",
             latency=self._latency,
+            trouble=self._trouble,
             group_max=GROUP_MAX,
             dress=watch,
         )
@@ -131,6 +138,11 @@ class Seat:
 
     def _side(self) -> Side:
         return self._random.choice(list(Side))
+
+    def _trouble(self) -> Exception | None:
+        if self.healed or self._random.random() > TROUBLE_SHARE:
+            return None
+        return Unlucky("the store could not do it, or perhaps it did")
 
     def _latency(self) -> float:
         chance = self._random.random()
@@ -161,7 +173,7 @@ class Seats:
         task = node.life.spawn(act(node))
         task.add_done_callback(_retrieve)
         await asyncio.wait([task], timeout=CALL_TIMEOUT_S)
-        if not task.done() or task.cancelled() or isinstance(task.exception(), Died):
+        if not task.done() or task.cancelled() or isinstance(task.exception(), Died | Unlucky):
             raise Unreachable
         return task.result()
 

@@ -21,6 +21,7 @@ CREATE TABLE session (
     last_turn TEXT NOT NULL DEFAULT '',
     attempt INTEGER NOT NULL DEFAULT 0,
     attempt_pos INTEGER NOT NULL DEFAULT 0,
+    attempt_error TEXT NOT NULL DEFAULT '',
     reply_route BLOB,
     turns INTEGER NOT NULL DEFAULT 0,
     tokens INTEGER NOT NULL DEFAULT 0,

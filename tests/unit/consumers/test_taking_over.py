@@ -15,7 +15,7 @@ from tests.unit.consumers.rows import loaded, row
 class Refusing:
     """Leases of a session that somebody else has by now."""
 
-    async def attempt(self, lease: Any, pos: int, *, due: float | None = None) -> int:
+    async def attempt(self, lease: Any, pos: int, *, due: float | None = None, error: str = "") -> int:
         raise FenceLost("another has it")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from outbox.adapter import Delivered, Idempotency, Sending
 from router.bindings import Binding
-from router.http.chat import same_origin
+from router.http.chat import known_host, same_origin
 from router.rules import Routing
 from router.scopes import DmScope, Scopes
 from router.webchat import TEXT_CODEPOINTS_MAX, WebChat
@@ -200,3 +200,25 @@ def test_a_repeated_send_is_recognised_for_ever() -> None:
 )
 def test_only_a_page_of_this_host_is_of_the_same_origin(origin: str, host: str, same: bool) -> None:
     assert same_origin(origin, host) is same
+
+
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        ("127.0.0.1:8420", True),
+        ("LOCALHOST:8420", True),
+        ("[::1]:8420", True),
+        ("evil.example", False),
+        ("evil.example:8420", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost@evil.example", False),
+        ("[::1", False),
+        ("", False),
+    ],
+)
+def test_a_name_that_only_resolves_to_this_machine_is_not_one_of_its_names(host: str, known: bool) -> None:
+    assert known_host(host, LOCAL) is known
+    assert known_host(host, frozenset()) is (host != "[::1")

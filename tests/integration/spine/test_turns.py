@@ -170,6 +170,36 @@ def test_a_command_overtakes_what_is_queued_and_what_is_put_off(tmp_path: Path) 
     live(tmp_path, agent, life)
 
 
+def test_a_turn_that_a_command_overtakes_keeps_its_recorded_steps_under_the_same_lease(tmp_path: Path) -> None:
+    agent = agent_of(failure=Failure(backoff_s=2.0))
+    asked: list[str] = []
+
+    async def model(text: str) -> str:
+        asked.append(text)
+        return text
+
+    @agent.on("command")
+    async def obey(turn: Turn[Log]) -> None:
+        await asyncio.sleep(5)  # meanwhile the message is due again, so that it follows without a release
+        turn.state.seen.append(turn.message.text)
+
+    @agent.on("message")
+    async def chat(turn: Turn[Log]) -> None:
+        turn.state.seen.append(await turn.step(model, turn.message.text))
+        if turn.attempt == 1:
+            raise ConnectionError("down")
+
+    async def life(world: World) -> None:
+        await world.say("bad")
+        await world.sleep(0.1)
+        await world.store.inbox.put([command("stop")])
+        await world.settle()
+        assert (await state(world))["seen"] == ["stop", "bad"]
+        assert asked == ["bad"]
+
+    live(tmp_path, agent, life)
+
+
 def test_a_lost_leases_turn_leaves_nothing_and_the_new_owners_turn_counts(tmp_path: Path) -> None:
     agent = agent_of()
     entered, go_on = asyncio.Event(), asyncio.Event()

@@ -4,8 +4,7 @@ Each check is a function from what was gathered to sentences about what does not
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,92 +12,11 @@ import orjson
 
 from outbox.adapter import Idempotency
 from sessionstore.effect import TRANSITIONS, EffectState
-from sessionstore.wait import Answered, AnswerResult
-from turnline.testing.outside import Departure, Outside
-from turnline.testing.witness import Note, Witness
+from sessionstore.wait import Answered
+from turnline.testing.evidence import Evidence, Turn, key_of
 
 SLACK_S = 3.0  # between the last look at a fact or a clock and the first byte, with a store that is slow
 FINAL = ("delivered", "failed", "expired", "cancelled")
-
-
-@dataclass(slots=True)
-class Ledger:
-    """What those outside were told: clients about their events, people about their answers, operators about effects."""
-
-    acknowledged: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    accepted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    answers: list[tuple[str, str, AnswerResult]] = field(default_factory=list)
-    marked: set[str] = field(default_factory=set)
-    resent: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One closed turn, from its transcript."""
-
-    session: str  # with its tenant in front
-    turn_id: str
-    entries: tuple[tuple[str, Mapping[str, Any]], ...]
-
-    @property
-    def closed(self) -> Mapping[str, Any]:
-        """Its own line."""
-        return self.entries[-1][1]
-
-    @property
-    def failed(self) -> bool:
-        """Whether it ended by being given up."""
-        return any(type_ == "turn.failed" for type_, _ in self.entries)
-
-    def bodies(self, type_: str) -> list[Mapping[str, Any]]:
-        """Its events of one type."""
-        return [body for found, body in self.entries if found == type_]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Everything that the checks look at."""
-
-    inbox: Sequence[Mapping[str, Any]]
-    outbox: Mapping[str, Mapping[str, Any]]
-    waits: Mapping[str, Mapping[str, Any]]
-    states: Mapping[str, Mapping[str, Any]]
-    versions: Mapping[str, int]
-    slots: Sequence[Mapping[str, Any]]
-    turns: Sequence[Turn]
-    notes: Sequence[Note]
-    departures: Sequence[Departure]
-    deeds: Mapping[str, Sequence[float]]
-    ledger: Ledger
-
-    def of(self, what: str) -> list[Note]:
-        """The witness's notes of one kind."""
-        return [note for note in self.notes if note.what == what]
-
-
-def gather(witness: Witness, outside: Outside, ledger: Ledger) -> Evidence:
-    """Read it all."""
-    inbox = witness.rows("SELECT pos, tenant, session, source, event_id, kind, rank, status, received_at FROM inbox")
-    outbox = witness.rows(
-        "SELECT effect_id, pos, tenant, session, lane, adapter, then_name, state, on_unknown, possible_duplicate,"
-        " attempts, binds FROM outbox"
-    )
-    waits = witness.rows("SELECT wait_id, tenant, session, kind, due, status, answered_by FROM wait")
-    heads = witness.rows("SELECT tenant, session, version FROM session")
-    records = witness.rows("SELECT tenant, session, body FROM record")
-    return Evidence(
-        inbox=inbox,
-        outbox={row["effect_id"]: row for row in outbox},
-        waits={row["wait_id"]: row for row in waits},
-        states={_key(row): orjson.loads(row["body"])["state"] for row in records},
-        versions={_key(row): row["version"] for row in heads},
-        slots=witness.rows("SELECT job, nominal, outcome FROM cron_fire ORDER BY job, nominal"),
-        turns=_turns(witness),
-        notes=witness.notes(),
-        departures=outside.departures,
-        deeds=outside.deeds,
-        ledger=ledger,
-    )
 
 
 def findings(e: Evidence) -> Iterator[str]:
@@ -117,27 +35,12 @@ def findings(e: Evidence) -> Iterator[str]:
         _outcomes,
         _waits,
         _answers,
+        _approvals,
         _slots,
         _states,
         _steps,
     ):
         yield from (f"{check.__name__.strip('_')}: {said}" for said in check(e))
-
-
-def _key(row: Mapping[str, Any]) -> str:
-    return f"{row['tenant']}/{row['session']}"
-
-
-def _turns(witness: Witness) -> list[Turn]:
-    rows = witness.rows("SELECT tenant, session, type, turn_id, body FROM transcript ORDER BY tenant, session, seq")
-    turns: list[Turn] = []
-    entries: list[tuple[str, Mapping[str, Any]]] = []
-    for row in rows:
-        entries.append((row["type"], orjson.loads(row["body"])))
-        if row["type"] == "turn.closed":
-            turns.append(Turn(_key(row), row["turn_id"], tuple(entries)))
-            entries = []
-    return turns
 
 
 def _events(e: Evidence) -> Iterator[str]:
@@ -151,7 +54,7 @@ def _events(e: Evidence) -> Iterator[str]:
             yield f"event {event} was accepted {times} times"
     for row in e.inbox:
         if row["status"] == "queued":
-            yield f"row {row['pos']} of {_key(row)} ({row['kind']}) is still queued"
+            yield f"row {row['pos']} of {key_of(row)} ({row['kind']}) is still queued"
 
 
 def _members(e: Evidence) -> Iterator[str]:
@@ -160,8 +63,8 @@ def _members(e: Evidence) -> Iterator[str]:
     places = _places(e)
     for pos, row in places.items():
         wanted = 0 if row["status"] == "dropped" else 1
-        if held[_key(row), pos] != wanted:
-            yield f"row {pos} of {_key(row)} ({row['kind']}, {row['status']}) is in {held[_key(row), pos]} turns"
+        if held[key_of(row), pos] != wanted:
+            yield f"row {pos} of {key_of(row)} ({row['kind']}, {row['status']}) is in {held[key_of(row), pos]} turns"
     if sum(held.values()) != sum(1 for row in places.values() if row["status"] != "dropped"):
         yield "turns have members that no row stands for"
 
@@ -220,12 +123,12 @@ def _told_before_sent(e: Evidence) -> Iterator[str]:
             continue
         if d.row["attempts"] < d.attempt:
             yield f"attempt {d.attempt} of {d.key} left before it was marked ({d.row['state']})"
-        watched_from = max(d.thawed_at, d.at - SLACK_S)  # a process that was stopped cannot have looked again
+        if d.row["binds"] and d.row["binds"]["fact"] not in d.looked:
+            yield f"{d.key}, bound to {d.row['binds']['fact']}, was sent after looks that showed {list(d.looked)}"
         if d.thawed_at > d.at - 2 * SLACK_S:
-            continue
-        bound = d.row["binds"].get("fact")
-        if d.row["binds"] and bound != d.fact and d.fact_moved_at < watched_from:
-            yield f"{d.key}, bound to {bound}, was sent although the fact was {d.fact} since {d.fact_moved_at:.1f}"
+            continue  # a process that was stopped cannot have looked at its clock again
+        if d.row["binds"] and d.row["binds"]["fact"] != d.fact and d.fact_moved_at < d.at - SLACK_S:
+            yield f"{d.key} was sent although the fact had moved at {d.fact_moved_at:.1f}"
         if d.row["expires_at"] is not None and d.wall > d.row["expires_at"] + SLACK_S:
             yield f"{d.key} was sent {d.wall - d.row['expires_at']:.1f} s after it had expired"
 
@@ -252,7 +155,7 @@ def _lanes(e: Evidence) -> Iterator[str]:
         row = e.outbox.get(d.key)
         robbed = d.row is not None and d.row["state"] != "sending" and d.at - d.disturbed_at < 2 * SLACK_S
         if row is not None and d.key not in e.ledger.resent and not robbed:
-            lanes[_key(row), row["lane"]].setdefault(d.key, row["pos"])
+            lanes[key_of(row), row["lane"]].setdefault(d.key, row["pos"])
     for lane, first in lanes.items():
         positions = list(first.values())
         if positions != sorted(positions):
@@ -315,10 +218,10 @@ def _waits(e: Evidence) -> Iterator[str]:
     rows = {(row["tenant"], row["event_id"]): row for row in e.inbox if row["source"] == "wait"}
     for wait_id, wait in e.waits.items():
         if ends[wait_id] != 1:
-            yield f"{wait['kind']} {wait_id} of {_key(wait)} ended {ends[wait_id]} times"
+            yield f"{wait['kind']} {wait_id} of {key_of(wait)} ended {ends[wait_id]} times"
         row = rows.get((wait["tenant"], wait_id))
         if row is None:
-            yield f"{wait['kind']} {wait_id} of {_key(wait)} ended, and its session was not told"
+            yield f"{wait['kind']} {wait_id} of {key_of(wait)} ended, and its session was not told"
         elif wait["kind"] == "timer" and row["received_at"] < wait["due"] - 0.01:
             yield f"timer {wait_id} rang {wait['due'] - row['received_at']:.1f} s early"
 
@@ -334,6 +237,13 @@ def _answers(e: Evidence) -> Iterator[str]:
         won[wait_id] = by
         if e.waits[wait_id]["answered_by"] != by:
             yield f"{by} was told that the answer to {wait_id} counts, the store has that of another"
+
+
+def _approvals(e: Evidence) -> Iterator[str]:
+    """What was approved is bound to what it was approved for, and to nothing newer."""
+    for key, row in e.outbox.items():
+        if row["approval"] and orjson.loads(row["binds"]) != orjson.loads(e.waits[row["approval"]]["binds"]):
+            yield f"{key} is bound to {row['binds']}, its approval to {e.waits[row['approval']]['binds']}"
 
 
 def _slots(e: Evidence) -> Iterator[str]:

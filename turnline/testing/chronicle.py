@@ -15,7 +15,10 @@ SHOWN_KEYS = ("session", "effect", "turn", "state", "action", "reason", "error",
 
 
 class Chronicle:
-    """Lines with virtual times. `surprises` are errors that no simulated fault explains."""
+    """Lines with virtual times: what is told to it, and what the engine logs meanwhile, which depends on the level set.
+
+    `surprises` are errors that no simulated fault explains.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -23,32 +26,41 @@ class Chronicle:
         self._digest = hashlib.sha256()
 
     def tell(self, what: str) -> None:
-        """Add a line."""
-        life = current_life()
-        line = f"{asyncio.get_running_loop().time():10.3f} {life.name if life else '-':<6} {what}"
-        self.lines.append(line)
-        self._digest.update(line.encode())
+        """Add a line that belongs to the course."""
+        self._digest.update(self._add(what).encode())
+
+    def seal(self, text: str) -> None:
+        """Have the digest be over this too."""
+        self._digest.update(text.encode())
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all lines, hex."""
+        """SHA-256 over all that was told and sealed, hex."""
         return self._digest.hexdigest()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Take over what the engine logs meanwhile."""
-        before = structlog.get_config()
-        structlog.configure(processors=[self._logged])
+        # In place: loggers that are in use already hold on to this very list.
+        processors = structlog.get_config()["processors"]
+        before = list(processors)
+        processors[:] = [self._logged]
         try:
             yield
         finally:
-            structlog.configure(**before)
+            processors[:] = before
+
+    def _add(self, what: str) -> str:
+        life = current_life()
+        line = f"{asyncio.get_running_loop().time():10.3f} {life.name if life else '-':<6} {what}"
+        self.lines.append(line)
+        return line
 
     def _logged(self, logger: object, method: str, event: Any) -> Any:
         life = current_life()
         if life is None or not life.ended:
             said = " ".join(f"{key}={str(event[key])[:90]}" for key in SHOWN_KEYS if event.get(key))
-            self.tell(f"{event['event']} {said}")
+            self._add(f"{event['event']} {said}")
             error = event.get("exc_info")
             error = error if isinstance(error, BaseException) else _current(error)
             if error is not None and not isinstance(error, Expected | Died | TimeoutError):

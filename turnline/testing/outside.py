@@ -75,6 +75,7 @@ class Departure:
     thawed_at: float
     fact: int
     fact_moved_at: float
+    looked: tuple[int, ...]  # what this process saw of the fact since this effect last left
     disturbed_at: float
     ending: Ending
 
@@ -118,6 +119,8 @@ class Outside:
         self._wall = wall
         self._under_way: dict[str, int] = {}
         self._failed: set[str] = set()
+        self._looks: list[tuple[float, str, str, int]] = []
+        self._left_at: dict[str, float] = {}
         self._context = copy_context()
 
     async def take(self, request: Request) -> SendResult:
@@ -125,8 +128,15 @@ class Outside:
         life = current_life()
         if life is not None and life.ended:
             raise Died
+        row = self._row_of(request.key)
         ending = self._draw()
-        self._depart(request, life, ending)
+        if row is not None and row["binds"] and not self.healed and self._random.random() < 0.4:
+            # The hardest moment for a fact to move: between an attempt that was refused and the next one.
+            ending = Ending.REFUSED
+            asyncio.get_running_loop().call_later(
+                self._random.uniform(0.01, 0.4), self.move, request.session, context=self._context
+            )
+        self._depart(request, life, ending, row)
         self._chronicle.tell(f"outside.asked {request.adapter} {request.key[:8]} #{request.attempt} {ending}")
         if request.idempotency is Idempotency.NATIVE and request.key in self.deeds:
             return Delivered(request.key)
@@ -151,7 +161,10 @@ class Outside:
         """A fact of the outside, about a session. Raises Expected when it cannot be looked at."""
         if not self.healed and self._random.random() < 0.05:
             raise Expected("the fact cannot be seen")
-        return self.facts.get(session, 0)
+        value = self.facts.get(session, 0)
+        life = current_life()
+        self._looks.append((asyncio.get_running_loop().time(), session, life.name if life else "", value))
+        return value
 
     def move(self, session: str) -> None:
         """The fact changes."""
@@ -170,7 +183,7 @@ class Outside:
             return "delivered"
         return None if self._under_way.get(key) else "failed"
 
-    def _depart(self, request: Request, life: Life | None, ending: Ending) -> None:
+    def _depart(self, request: Request, life: Life | None, ending: Ending, row: Mapping[str, Any] | None) -> None:
         self.departures.append(
             Departure(
                 at=asyncio.get_running_loop().time(),
@@ -181,14 +194,20 @@ class Outside:
                 key=request.key,
                 attempt=request.attempt,
                 session=request.session,
-                row=self._row_of(request.key),
+                row=row,
                 thawed_at=life.thawed_at if life else 0.0,
                 fact=self.facts.get(request.session, 0),
                 fact_moved_at=self.moved_at.get(request.session, -1.0),
+                looked=self._looked_since(self._left_at.get(request.key, 0.0), request.session, life),
                 disturbed_at=self.disturbed_at,
                 ending=ending,
             )
         )
+        self._left_at[request.key] = self.departures[-1].at
+
+    def _looked_since(self, since: float, session: str, life: Life | None) -> tuple[int, ...]:
+        name = life.name if life else ""
+        return tuple(value for at, of, by, value in self._looks if at >= since and of == session and by == name)
 
     def _draw(self) -> Ending:
         if self.healed:

@@ -13,8 +13,8 @@ from sessionstore.inbox import Accepted, BodyConflict, NewRow, PutResult
 from sessionstore.key import SessionKey
 from sessionstore.wait import NewAnswer
 from turnline.testing.cast import TOOLS, Act
-from turnline.testing.checks import Ledger
 from turnline.testing.chronicle import Chronicle
+from turnline.testing.evidence import Ledger
 from turnline.testing.node import Node
 from turnline.testing.outside import Outside
 from turnline.testing.seat import Seats, Unreachable

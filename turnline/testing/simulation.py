@@ -33,8 +33,9 @@ from sessionstore.verify import verify_all
 from turnline.engine import EngineSettings
 from turnline.testing.cast import make_cast
 from turnline.testing.chaos import Chaos
-from turnline.testing.checks import Ledger, findings, gather
+from turnline.testing.checks import findings
 from turnline.testing.chronicle import Chronicle
+from turnline.testing.evidence import Ledger, gather
 from turnline.testing.inline import Fuse, InlineDatabase
 from turnline.testing.life import Died
 from turnline.testing.outside import Outside, OutsideChannel
@@ -183,6 +184,9 @@ class Simulation:
         return [*found, *findings(gather(self._witness, self._outside, self._ledger))]
 
     def _course(self) -> Course:
+        for note in self._witness.notes():
+            if note.what not in ("commit", "record"):  # these hold nonces
+                self._chronicle.seal(f"{note.what} {note.key} {note.was} {note.now} {note.more}")
         [turns] = self._witness.rows("SELECT count(*) AS n FROM transcript WHERE type = 'turn.closed'")
         return Course(
             seed=self._seed,

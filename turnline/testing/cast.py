@@ -106,8 +106,8 @@ class _Player:
                 await asyncio.sleep(min(seconds, 1.0) if self.outside.healed else seconds)
             case ["stubborn", seconds]:
                 await _stubborn(0.0 if self.outside.healed else seconds)
-            case ["step", name]:
-                got = await turn.step_as(f"{event_id}.{name}", self._look_up, name)
+            case ["step", name, seconds]:
+                got = await turn.step_as(f"{event_id}.{name}.{seconds}", self._look_up, name, seconds)
                 turn.reply(f"step {name} gave {got}")
             case _:
                 self._act_at_once(turn, event_id, act)
@@ -132,8 +132,8 @@ class _Player:
             case ["complete"]:
                 turn.complete("done")
 
-    async def _look_up(self, name: str) -> int:
-        await asyncio.sleep(0.2)
+    async def _look_up(self, name: str, seconds: float) -> int:
+        await asyncio.sleep(0.1 if self.outside.healed else seconds)
         self.outside.breaks(f"step {name}", 0)
         return self.outside.failures[f"step {name}"]
 

@@ -232,7 +232,7 @@ class People:
             (3, ["fire", tool, random.choice([None, 2.0, 20.0])]),
             (4, ["ask", tool, random.choice([[], ["fact"]]), random.choice([None, 5.0, 30.0])]),
             (3, ["timer", random.uniform(0, 30)]),
-            (4, ["step", random.choice("pq")]),
+            (7, ["step", random.choice("pq"), random.uniform(0.1, 3)]),
             (3, ["sleep", random.choice([random.uniform(0, 2), random.uniform(0, 8)])]),
             (1, ["stubborn", 8.0]),
             (2, ["fail", random.choice([0, 1, 2])]),

@@ -66,6 +66,7 @@ class CronLoop:
         self._clock = clock
         self._tenant = tenant
         self._wake = asyncio.Event()
+        self._declared: frozenset[str] = frozenset()
 
     def notice(self, notice: Notice) -> None:
         """Listener for the store: a job was changed."""
@@ -75,6 +76,7 @@ class CronLoop:
     async def declare(self) -> list[CronJob]:
         """Write the declared jobs; one that did not change keeps its next due time."""
         jobs = declared_jobs(self._agents, self._tenant, self._clock.now())
+        self._declared = frozenset(job.job for job in jobs)
         return await self._cron.declare(jobs)
 
     async def run(self) -> None:
@@ -83,7 +85,7 @@ class CronLoop:
             self._wake.clear()
             try:
                 await self.fire_due()
-                due = await self._cron.next_due()
+                due = await self._next_due()
             except Exception:
                 log.exception("cron.failed")
                 due = None
@@ -94,10 +96,21 @@ class CronLoop:
             except TimeoutError:
                 continue
 
+    async def _next_due(self) -> float | None:
+        jobs = await self._cron.jobs()
+        return min((j.next_due for j in jobs if self._is_ours(j) and j.next_due is not None), default=None)
+
+    def _is_ours(self, job: CronJob) -> bool:
+        """A job that this app no longer declares, or that a newer one does, is not its to fire."""
+        return job.tenant == self._tenant and job.job in self._declared and not job.paused
+
+    def _fires(self, job: CronJob, now: float) -> bool:
+        return self._is_ours(job) and job.next_due is not None and job.next_due <= now
+
     async def fire_due(self) -> int:
         """Fire all jobs that are due now; returns how many inbox rows this scheduler wrote."""
         now = self._clock.now()
-        due = [j for j in await self._cron.jobs() if not j.paused and j.next_due is not None and j.next_due <= now]
+        due = [j for j in await self._cron.jobs() if self._fires(j, now)]
         if not due:
             return 0
         results = await self._cron.fire([plan(job, now) for job in due])

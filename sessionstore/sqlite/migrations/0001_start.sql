@@ -81,8 +81,9 @@ CREATE TABLE received (
     PRIMARY KEY (tenant, source, event_id)
 ) WITHOUT ROWID;
 
+-- A position is never used twice, not even after its row is gone: turn ids and effect ids are derived from it.
 CREATE TABLE inbox (
-    pos INTEGER PRIMARY KEY,
+    pos INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     session TEXT NOT NULL,
     source TEXT NOT NULL,

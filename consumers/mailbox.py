@@ -65,9 +65,10 @@ class Mailbox:
 
     def taken(self, next_pos: int, tail: int) -> int:
         """The lease was taken: of the rows up to `tail` only `next_pos` is surely still to run, since another worker
-        may have had the session meanwhile. Returns the bytes that were freed."""
+        may have had the session meanwhile. What else is there is read again. Returns the bytes that were freed."""
         before = self.size
         kept = [row for row in self.rows.values() if row.pos == next_pos or row.pos > tail]
+        self.gap = self.gap or len(kept) < len(self.rows)
         self.rows = {row.pos: row for row in kept}
         self.size = sum(row.size for row in kept)
         return before - self.size

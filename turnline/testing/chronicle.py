@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from sessionstore.errors import Damaged
 from turnline.testing.life import Died, current_life
 
 SHOWN_KEYS = ("session", "effect", "turn", "state", "action", "reason", "error", "attempt", "loop", "job")
@@ -65,6 +66,8 @@ class Chronicle:
             error = error if isinstance(error, BaseException) else _current(error)
             if error is not None and not isinstance(error, Expected | Died | TimeoutError):
                 self.surprises.append(f"{event['event']}: {type(error).__name__}: {error}")
+            if event.get("code") == Damaged.code:
+                self.surprises.append(f"{event['event']}: {event.get('error')}")
         raise structlog.DropEvent
 
 

@@ -108,7 +108,9 @@ class InlineDatabase(Database):
         return query(Transaction(self._connection, self._sql))
 
     async def close(self) -> None:
-        """Close the file."""
+        """See `Database.close`; a dead process finishes nothing."""
+        if self._writer is not None and not self._fuse.blown.is_set():
+            await asyncio.wait([self._writer])
         self._connection.close()
 
     async def _write(self) -> None:

@@ -78,7 +78,7 @@ class Node:
 
     async def stop(self) -> None:
         """An orderly end: what is under way is finished, leases are given back. Raises Died when it dies on the way."""
-        await self.life.run(self.engine.stop())
+        await self.life.run(self._stop())
         await self.kill()
 
     async def kill(self) -> None:
@@ -87,6 +87,10 @@ class Node:
         await self.life.end()
         if self._store is not None:
             await self._store.close()
+
+    async def _stop(self) -> None:
+        await self.engine.stop()
+        await self.store.close()
 
     async def _start(self, adopt: bool) -> None:
         def make(path: Path, sql: Mapping[str, str], listener: Listener) -> Database:

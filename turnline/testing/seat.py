@@ -23,7 +23,7 @@ T = TypeVar("T")
 CALL_TIMEOUT_S = 4.0
 STOP_S = 60.0
 GROUP_MAX = 8
-TROUBLE_SHARE = 0.005
+TROUBLE_SHARES = (0.0, 0.005, 0.03)  # of a node's transactions that err, on each side
 
 
 class Unlucky(StoreError, Expected):
@@ -57,6 +57,7 @@ class Seat:
         self._random = random
         self._chronicle = chronicle
         self._births = 0
+        self._trouble_share = 0.0
         self._stopping: Node | None = None
         self._leaving = False
 
@@ -115,6 +116,7 @@ class Seat:
 
     def _make(self) -> Node:
         self._births += 1
+        self._trouble_share = self._random.choice(TROUBLE_SHARES)
         random, making = self._random, self._making
         return Node(
             making.file,
@@ -140,7 +142,7 @@ class Seat:
         return self._random.choice(list(Side))
 
     def _trouble(self) -> Exception | None:
-        if self.healed or self._random.random() > TROUBLE_SHARE:
+        if self.healed or self._random.random() >= self._trouble_share:
             return None
         return Unlucky("the store could not do it, or perhaps it did")
 

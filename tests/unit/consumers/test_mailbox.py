@@ -102,6 +102,13 @@ def test_after_a_takeover_only_the_stores_word_and_what_came_since_is_kept() -> 
     mailbox = seen(3, 5, 9)
     assert mailbox.taken(next_pos=5, tail=5) == 10
     assert (sorted(mailbox.rows), mailbox.size) == ([5, 9], 20)
+    assert mailbox.gap  # row 3 may still be there, and is not to be overtaken
+
+
+def test_after_a_takeover_that_finds_what_was_known_nothing_is_read_again() -> None:
+    mailbox = seen(3)
+    assert mailbox.taken(next_pos=3, tail=3) == 0
+    assert not mailbox.gap
 
 
 def test_after_a_takeover_with_nothing_to_run_no_older_row_is_kept() -> None:

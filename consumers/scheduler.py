@@ -240,7 +240,8 @@ class Scheduler:
         known = self._known(mailbox)
         if following and (known is None or known.event.rank == Rank.REST):
             return following
-        if mailbox.gap:
+        # What is known overtakes what follows only by its rank, and that of a row which is not known here is not known.
+        if mailbox.gap or (following and following not in mailbox.rows):
             mailbox.gap = False
             await self._load(mailbox)
             known = self._known(mailbox)

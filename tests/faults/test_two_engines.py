@@ -133,6 +133,25 @@ def test_nothing_overtakes_a_message_that_is_tried_again_later(tmp_path: Path) -
     run_virtually(life())
 
 
+def test_urgent_rows_keep_their_order_where_not_all_of_them_are_kept_in_memory(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    async def handler(turn: Turn[Any]) -> None:
+        seen.append(turn.message.text)
+        await asyncio.sleep(1.0)
+
+    async def life() -> None:
+        async with started(Pair(tmp_path, handler, mailbox_rows_max=1)) as pair:
+            urgent = {"kind": Kind.COMMAND, "rank": Rank.COMMAND}
+            await pair.put(pair.a, "1", "2", **urgent)  # only the first is kept
+            await asyncio.sleep(0.5)
+            await pair.put(pair.a, "3", **urgent)  # kept, while the first one runs
+            await asyncio.sleep(QUIET_S)
+        assert seen == ["1", "2", "3"]
+
+    run_virtually(life())
+
+
 def test_an_engine_that_was_frozen_for_longer_than_its_lease_commits_nothing(tmp_path: Path) -> None:
     async def handler(turn: Turn[Any]) -> None:
         await asyncio.sleep(1.0)

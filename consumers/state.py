@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from consumers.agent import Agent
-from consumers.turn import Session
+from consumers.session import Session
 from sessionstore.errors import BadInput
 from sessionstore.record import Record
 

@@ -16,9 +16,11 @@ from turnline.frontdoor import check_neighbours as _check_neighbours
 _check_neighbours(_Path(__file__).resolve().parent.parent)
 
 from consumers.agent import Agent, App, Failure, QueuePolicy  # noqa: E402
+from consumers.message import Message  # noqa: E402
 from consumers.outcome import Decision, Fired, Outcome  # noqa: E402
+from consumers.session import Session  # noqa: E402
 from consumers.tools import ToolCall, ToolFailed, ToolNotReady  # noqa: E402
-from consumers.turn import Message, Session, Turn  # noqa: E402
+from consumers.turn import Turn  # noqa: E402
 from outbox.adapter import (  # noqa: E402
     Absent,
     CannotTell,

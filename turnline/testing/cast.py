@@ -8,8 +8,9 @@ from pydantic import BaseModel
 
 from consumers.agent import Agent, App, Failure, QueuePolicy
 from consumers.outcome import Decision, Fired, Outcome
+from consumers.session import Session
 from consumers.tools import ToolCall, ToolFailed, ToolNotReady
-from consumers.turn import Session, Turn
+from consumers.turn import Turn
 from outbox.adapter import Delivered, Idempotency, LookupResult, NotSent, Rejected
 from turnline.testing.chronicle import Expected
 from turnline.testing.outside import TIMEOUT_S, Outside, Request

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from consumers.agent import Agent, App, Failure
 from consumers.outcome import Decision
-from consumers.turn import Session, Turn
+from consumers.session import Session
+from consumers.turn import Turn
 from sessionstore.clock import SystemClock
 from sessionstore.effect import EffectState, Settlement
 from sessionstore.event import Event

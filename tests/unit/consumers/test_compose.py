@@ -8,7 +8,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.compose import Composed, TurnMeta, compose, effect_id_for, turn_id_for
+from consumers.compose import Composed, compose
+from consumers.drafting import TurnMeta, effect_id_for, turn_id_for
 from consumers.intents import AskIntent, CallIntent, Intents, ReplyIntent, TimerIntent
 from consumers.loaded import Loaded
 from sessionstore.event import Event

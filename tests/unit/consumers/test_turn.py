@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from consumers.agent import Tool
+from consumers.deciding import ACTIONS_MAX, TEXT_MAX, TurnClosed
 from consumers.intents import AskIntent, CallIntent, ReplyIntent, TimerIntent
-from consumers.turn import ACTIONS_MAX, TEXT_MAX, Session, Turn, TurnClosed
+from consumers.session import Session
+from consumers.turn import Turn
 from sessionstore.errors import BadInput, NoRoute
 from sessionstore.event import Event
 from tests.unit.consumers.rows import REF, ROUTE, message

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from consumers.intents import CallIntent
-from consumers.turn import Session, Turn
+from consumers.session import Session
+from consumers.turn import Turn
 from sessionstore.errors import BadInput
 from sessionstore.event import Event
 

@@ -12,7 +12,8 @@ import orjson
 import pytest
 
 from consumers.agent import Agent
-from consumers.compose import TurnMeta, compose, turn_id_for
+from consumers.compose import compose
+from consumers.drafting import TurnMeta, turn_id_for
 from consumers.intents import Intents
 from consumers.loaded import loaded_from
 from sessionstore.inbox import SessionRef

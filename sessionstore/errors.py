@@ -9,15 +9,18 @@ TurnlineError
 │   ├── BadSignature    unsigned, or the signature does not fit
 │   └── NotAllowed      the token or the namespace does not allow it
 ├── NotFound            no such session, effect, approval, job or source
+│   └── ArtifactMissing nothing is stored under this digest or name
 ├── Conflict            somebody else was first
 │   ├── IdConflict      the id was used with another body
 │   ├── AlreadyAnswered the question has its answer
 │   ├── FenceLost       another owner has the session
-│   └── Ambiguous       several things are meant
+│   ├── Ambiguous       several things are meant
+│   └── FilesChanged    files were changed outside, and are not overwritten
 ├── NoRoute             a reply without anywhere to go
 ├── StoreError          the store could not do it
 │   ├── StoreBusy       locked or full; nothing was written
 │   └── Damaged         a checksum or a sequence does not hold
+│       └── ArtifactDamaged  an artifact's bytes are not those that were stored
 └── Overloaded          a bound was reached; nothing was taken
 """
 
@@ -71,6 +74,10 @@ class NotFound(TurnlineError):
     status = 404
 
 
+class ArtifactMissing(NotFound):
+    code = "artifact_missing"
+
+
 class Conflict(TurnlineError):
     code = "conflict"
     status = 409
@@ -92,6 +99,10 @@ class Ambiguous(Conflict):
     code = "ambiguous"
 
 
+class FilesChanged(Conflict):
+    code = "files_changed"
+
+
 class NoRoute(TurnlineError):
     code = "no_route"
     status = 422
@@ -111,6 +122,10 @@ class Damaged(StoreError):
     code = "damaged"
     status = 500
     retryable = False
+
+
+class ArtifactDamaged(Damaged):
+    code = "artifact_damaged"
 
 
 class Overloaded(TurnlineError):

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote
 
 from consumers.agent import Agent, App
 from outbox.adapter import EffectAdapter, Limits
@@ -13,10 +14,14 @@ from outbox.client import HttpClient
 from outbox.egress import parse_allow
 from outbox.http import HttpEffect, HttpOrigin
 from outbox.webhook import SignedWebhook, WebhookEndpoint
+from sessionstore.artifact import ArtifactStore
+from sessionstore.artifacts.folder import FolderArtifacts
 from sessionstore.clock import SystemClock
 from sessionstore.errors import BadSettings
 from sessionstore.sqlite.store import SqliteStore
 from turnline.settings import EndpointSettings, OriginSettings, Settings
+
+OBJECT_SCHEMES = ("s3", "gs", "az")
 
 
 def open_store(settings: Settings) -> SqliteStore:
@@ -26,6 +31,28 @@ def open_store(settings: Settings) -> SqliteStore:
             "this version runs the embedded engine only", hint="leave TURNLINE_BUS=store and TURNLINE_LEASES=local"
         )
     return SqliteStore(settings.store_path, SystemClock(), group_max=settings.group_max)
+
+
+def open_artifacts(settings: Settings) -> ArtifactStore:
+    """The artifact store of these settings. Raises BadSettings where the library for object storage is missing."""
+    where = settings.artifacts
+    if not where:
+        return FolderArtifacts(settings.data / "artifacts")
+    scheme, _, rest = where.partition("://")
+    if scheme == "file" and rest.startswith("/"):
+        return FolderArtifacts(Path(unquote(rest)))
+    if scheme not in OBJECT_SCHEMES or not rest.strip("/"):
+        raise BadSettings(
+            f"artifacts cannot be kept in {where!r}", hint="use file:///PATH, s3://BUCKET/PREFIX, gs://... or az://..."
+        )
+    try:
+        driver = importlib.import_module("sessionstore.artifacts.object")
+    except ModuleNotFoundError as error:
+        raise BadSettings(
+            f"{scheme}:// needs the library {error.name}, which is not installed", hint="pip install 'turnline[s3]'"
+        ) from error
+    store: ArtifactStore = driver.ObjectArtifacts(where)
+    return store
 
 
 def outgoing(settings: Settings, now: Callable[[], float]) -> list[EffectAdapter]:

@@ -47,6 +47,9 @@ def compose(
             draft.record = {**draft.record, "state": state}
     if intents.noted:
         draft.add("record.noted", dict(intents.noted))
+    if intents.kept is not None:
+        for type_, body in intents.kept.entries():
+            draft.add(type_, body)
     for ordinal, action in enumerate(intents.actions):
         act(draft, meta, action, ordinal)
     if meta.failure:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from consumers.kept import Kept
 from sessionstore.event import ReplyRoute
 
 
@@ -74,4 +75,5 @@ class Intents:
     cost: float = 0.0
     status: str = ""
     reason: str = ""
+    kept: Kept | None = None  # artifacts and workspace, once the turn has asked for them
     note: str = ""  # said in the transcript when no handler ran

@@ -20,6 +20,7 @@ from consumers.drafting import TurnMeta, turn_id_for
 from consumers.intents import Intents, ReplyIntent
 from consumers.loaded import Loaded, after_commit
 from consumers.running import Running, kept_route, unstorable
+from sessionstore.artifact import ArtifactStore
 from sessionstore.clock import Clock
 from sessionstore.commit import (
     AlreadyProcessed,
@@ -80,10 +81,12 @@ class Runner:
         threads: Executor,
         *,
         courier: Courier | None = None,
+        artifacts: ArtifactStore | None = None,
         lease_ttl_s: float = 30.0,
     ) -> None:
         self._courier = courier or NoCourier()
         self.deadlines = Deadlines()
+        self.artifacts = artifacts
         self._agents = agents
         self._commits = commits
         self._leases = leases

@@ -18,6 +18,7 @@ from consumers.session import Session
 from consumers.state import describe, plain_state, state_from
 from consumers.steps import Steps
 from consumers.turn import Turn
+from sessionstore.artifact import ArtifactStore
 from sessionstore.deadlines import Deadlines
 from sessionstore.errors import BadInput
 from sessionstore.inbox import InboxRow
@@ -29,6 +30,9 @@ class Surroundings(Protocol):
 
     @property
     def deadlines(self) -> Deadlines: ...
+
+    @property
+    def artifacts(self) -> ArtifactStore | None: ...
 
     def now(self) -> float:
         """The store's wall clock."""
@@ -130,6 +134,7 @@ class Running:
         )
         turn.intents.observed.update(facts)
         self.steps.attach(turn.intents)
+        turn.keep_in(self.runner.artifacts, self.loaded.record)
         return turn
 
     async def _without_handler(self, what: NoHandler) -> Composed:

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 from typing_extensions import TypeVar as DefaultedTypeVar
 
 from consumers.agent import Tool
-from consumers.deciding import Deciding
+from consumers.keeping import Keeping
 from consumers.message import Message, message_from
 from consumers.session import Session
 from sessionstore.event import Event, ReplyRoute
@@ -29,7 +29,7 @@ class StepRunner(Protocol):
     async def run(self, function: Callable[..., Any], args: Any, kwargs: Any, key: str | None) -> Any: ...
 
 
-class Turn(Deciding, Generic[S]):
+class Turn(Keeping, Generic[S]):
     """One activation of a handler, for one event or one collected batch."""
 
     def __init__(

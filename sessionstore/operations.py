@@ -1,8 +1,10 @@
 """What operators do to rows: each is one transaction and leaves a line in the audit trail."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from sessionstore.inbox import SessionRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,12 @@ class Operations(Protocol):
 
     async def add_dead(self, tenant: str, source: str, event_id: str, reason: str, raw: bytes) -> str:
         """Keep what could not be decoded, as raw bytes; returns its id."""
+        ...
+
+    async def release_artifacts(self, ref: SessionRef, *, before_seq: int, keep: Collection[str]) -> int:
+        """Forget which artifacts the events below `before_seq` referred to, once retention has removed these; `keep`
+        are the digests in the records and checkpoints that stay. What nothing refers to any more can be collected.
+        Returns how many references it forgot."""
         ...
 
     async def trail(self, lines: Sequence[TrailLine]) -> None:

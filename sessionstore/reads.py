@@ -133,6 +133,14 @@ class Reads(Protocol):
         """The newest record: its seq, canonical JSON and checksum."""
         ...
 
+    async def artifact_refs(self, ref: SessionRef, *, limit: int = 10_000) -> list[dict[str, Any]]:
+        """Which artifacts a session's transcript, record and checkpoints refer to: `digest` and `seq`, oldest first."""
+        ...
+
+    async def referenced(self, digests: Sequence[str]) -> set[str]:
+        """Those of the digests that any session of any tenant refers to."""
+        ...
+
     async def checkpoint(self, ref: SessionRef, at_or_before: int) -> tuple[int, bytes, str] | None:
         """The newest full checkpoint up to a seq."""
         ...

@@ -4,7 +4,7 @@
     execution    phase, plan_next, awaited (by id), run (the open one, with what it has used)
     observation  facts with values, the last outcomes and errors
     control      approvals (by wait id) with what they are bound to
-    artifacts    references
+    artifacts    refs by name (digest, size, media_type), workspace by path (digest, size, mode)
     version      schema, agent and state versions, the turn that wrote it
     state        the agent's own typed part
 

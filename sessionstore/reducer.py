@@ -133,6 +133,22 @@ def _turn_closed(record: Record, body: Body) -> Record:
     return {**record, "version": version}
 
 
+def _artifact_stored(record: Record, body: Body) -> Record:
+    item = {k: body[k] for k in ("digest", "size", "media_type")}
+    return _with(record, "artifacts", refs={**record["artifacts"].get("refs", {}), body["name"]: item})
+
+
+def _artifact_dropped(record: Record, body: Body) -> Record:
+    refs = {name: item for name, item in record["artifacts"]["refs"].items() if name != body["name"]}
+    return _with(record, "artifacts", refs=refs)
+
+
+def _workspace_changed(record: Record, body: Body) -> Record:
+    gone = frozenset(body["removed"])
+    kept = {path: item for path, item in record["artifacts"].get("workspace", {}).items() if path not in gone}
+    return _with(record, "artifacts", workspace={**kept, **body["set"]})
+
+
 def _status(record: Record, body: Body) -> Record:
     return {**record, "status": body["status"], "reason": body["reason"]}
 
@@ -165,6 +181,9 @@ _FOLDS: Final[Mapping[str, Fold]] = MappingProxyType(
         "turn.failed": _turn_failed,
         "turn.closed": _turn_closed,
         "session.status": _status,
+        "artifact.stored": _artifact_stored,
+        "artifact.dropped": _artifact_dropped,
+        "workspace.changed": _workspace_changed,
     }
 )
 

@@ -6,6 +6,7 @@ Tools: `ToolCall`, `ToolFailed`, `ToolNotReady`, and what a look-up returns: `Ab
 `Changed`, `CannotTell`.
 Adapters of your own: `EffectAdapter`, `Limits`, `Idempotency`, `Sending`, and what a send returns: `Delivered`,
 `NotSent`, `Rejected`, `Unknown`.
+What a session keeps: `ArtifactRef`.
 Errors: `TurnlineError`.
 """
 
@@ -37,6 +38,7 @@ from outbox.adapter import (  # noqa: E402
     Unknown,
 )
 from outbox.adapter import FailedThere as Failed  # noqa: E402
+from sessionstore.artifact import ArtifactRef  # noqa: E402
 from sessionstore.errors import TurnlineError  # noqa: E402
 
 __all__ = [
@@ -71,6 +73,8 @@ __all__ = [
     "Rejected",
     "Sending",
     "Unknown",
+    # what a session keeps
+    "ArtifactRef",
     # errors
     "TurnlineError",
 ]

@@ -20,6 +20,7 @@ from consumers.timekeeper import Timekeeper
 from consumers.tools import AppFacts, tool_adapters
 from outbox.adapter import EffectAdapter
 from outbox.relay import Relay, RelaySettings
+from sessionstore.artifact import ArtifactStore
 from sessionstore.clock import Clock
 from sessionstore.groupcommit import GroupCommit
 from sessionstore.store import Store
@@ -53,6 +54,7 @@ class Engine:
         *,
         settings: EngineSettings | None = None,
         extra_loops: Mapping[str, Callable[[], Awaitable[None]]] | None = None,
+        artifacts: ArtifactStore | None = None,
     ) -> None:
         settings = settings or EngineSettings()
         agents = app.by_name()
@@ -70,6 +72,7 @@ class Engine:
             random,
             self._threads,
             courier=self.relay if settings.grouped else None,
+            artifacts=artifacts,
             lease_ttl_s=settings.scheduler.lease_ttl_s,
         )
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"

@@ -26,7 +26,7 @@ from turnline.doors import hooks_of, hosts_of, tokens_of
 from turnline.ending import heard
 from turnline.engine import Engine, EngineSettings
 from turnline.settings import Settings
-from turnline.wiring import open_store, outgoing
+from turnline.wiring import open_artifacts, open_store, outgoing
 
 log = structlog.get_logger(__name__)
 
@@ -81,6 +81,8 @@ class Process:
         cron = CronLoop(store.cron, agents, self._clock, tenant=settings.tenant)
         await cron.declare()
         adapters = [webchat, *outgoing(settings, self._clock.now)]
+        artifacts = open_artifacts(settings)
+        stack.push_async_callback(artifacts.close)
         engine = Engine(
             store,
             self.app,
@@ -94,6 +96,7 @@ class Process:
                 relay=RelaySettings(sends_max=settings.sends_max, drain_s=settings.drain_s),
             ),
             extra_loops={"cron": cron.run, "trail": trail.run},
+            artifacts=artifacts,
         )
         self._engine = engine
         stack.callback(store.listen(cron.notice))

@@ -18,6 +18,7 @@ from sessionstore.errors import Damaged
 from sessionstore.inbox import RowStatus
 from sessionstore.leases import Lease
 from sessionstore.sqlite.arrivals import route_json
+from sessionstore.sqlite.artifactrefs import put_refs
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
 from sessionstore.sqlite.intended import put_effects
@@ -111,6 +112,7 @@ def _append(tx: Transaction, turn: TurnCommit, epoch: int, now: float) -> int:
         for seq, entry in enumerate(turn.entries, turn.first_seq)
     ]
     tx.run_many("transcript_append", rows)
+    put_refs(tx, turn.lease.ref, turn.first_seq, turn.entries)
     return turn.first_seq + len(rows) - 1
 
 

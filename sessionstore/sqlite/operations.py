@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from sessionstore.clock import Clock
@@ -10,6 +10,7 @@ from sessionstore.effect import EffectState, Settlement
 from sessionstore.errors import Conflict, NotFound
 from sessionstore.inbox import SessionRef
 from sessionstore.operations import TrailLine
+from sessionstore.sqlite.artifactrefs import release_refs
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
 from sessionstore.sqlite.leases import next_row
@@ -56,6 +57,10 @@ class SqliteOperations:
         row = (dead_id, tenant, "", source, event_id, None, reason, raw, now)
         await self._db.write(lambda tx: tx.run("dead_insert", row))
         return dead_id
+
+    async def release_artifacts(self, ref: SessionRef, *, before_seq: int, keep: Collection[str]) -> int:
+        """See `Operations.release_artifacts`."""
+        return await self._db.write(lambda tx: release_refs(tx, ref, before_seq, keep))
 
     async def trail(self, lines: Sequence[TrailLine]) -> None:
         """See `Operations.trail`."""

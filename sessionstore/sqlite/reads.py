@@ -218,6 +218,19 @@ class SqliteReads:
         found = await self._db.read(lambda tx: tx.one("read_record", (ref.tenant, ref.session)))
         return None if found is None else (found[0], found[1], found[2])
 
+    async def artifact_refs(self, ref: SessionRef, *, limit: int = 10_000) -> list[dict[str, Any]]:
+        """See `Reads.artifact_refs`."""
+        rows = await self._db.read(lambda tx: tx.all("read_artifact_refs", (ref.tenant, ref.session, limit)))
+        return [{"digest": digest, "seq": seq} for digest, seq in rows]
+
+    async def referenced(self, digests: Sequence[str]) -> set[str]:
+        """See `Reads.referenced`."""
+        if not digests:
+            return set()
+        wanted = orjson.dumps(list(digests)).decode()
+        rows = await self._db.read(lambda tx: tx.all("read_referenced", (wanted,)))
+        return {digest for (digest,) in rows}
+
     async def checkpoint(self, ref: SessionRef, at_or_before: int) -> tuple[int, bytes, str] | None:
         """See `Reads.checkpoint`."""
         key = (ref.tenant, ref.session, at_or_before)

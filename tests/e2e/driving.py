@@ -21,6 +21,7 @@ from consumers.reconciler import ReconcilerSettings
 from consumers.scheduler import SchedulerSettings
 from outbox.adapter import CannotTell, Delivered, EffectAdapter, Idempotency, Limits, LookupResult, Sending, SendResult
 from outbox.relay import RelaySettings
+from sessionstore.artifacts.folder import FolderArtifacts
 from sessionstore.audit import audit
 from sessionstore.event import Event
 from sessionstore.inbox import NewRow, PutResult, SessionRef
@@ -100,7 +101,10 @@ class Drive:
         await self.store.adopt()
         self.bus = StoreBus(self.store.inbox)
         everything = [self.chat, *adapters]
-        self.engine = Engine(self.store, app, everything, self.clock, Random(7), settings=_impatient())
+        artifacts = FolderArtifacts(self.path.parent / "artifacts")
+        self.engine = Engine(
+            self.store, app, everything, self.clock, Random(7), settings=_impatient(), artifacts=artifacts
+        )
         await self.engine.start()
 
     async def stop(self) -> None:

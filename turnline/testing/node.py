@@ -7,6 +7,7 @@ from random import Random
 from consumers.agent import App
 from outbox.adapter import EffectAdapter
 from router.cron import CronLoop
+from sessionstore.artifact import ArtifactStore
 from sessionstore.key import DEFAULT_TENANT
 from sessionstore.notice import Listener
 from sessionstore.sqlite.database import Database
@@ -37,6 +38,7 @@ class Node:
         trouble: Trouble | None = None,
         group_max: int = 1,
         dress: Dressing | None = None,
+        artifacts: ArtifactStore | None = None,
     ) -> None:
         self.life = Life(name)
         self.fuse = fuse or Fuse()
@@ -50,6 +52,7 @@ class Node:
         self._trouble = trouble
         self._group_max = group_max
         self._dress = dress
+        self._artifacts = artifacts
         self._store: SqliteStore | None = None
         self._engine: Engine | None = None
 
@@ -119,6 +122,7 @@ class Node:
             self._random,
             settings=self._settings,
             extra_loops={"cron": cron.run},
+            artifacts=self._artifacts,
         )
         await engine.start()
         self._engine = engine

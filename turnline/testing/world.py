@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 from consumers.agent import App
 from consumers.bus import StoreBus
 from outbox.adapter import EffectAdapter
+from sessionstore.artifacts.memory import MemoryArtifacts
 from sessionstore.event import Event
 from sessionstore.inbox import NewRow, PutResult, SessionRef
 from sessionstore.sqlite.store import SqliteStore
 from sessionstore.wait import AnswerResult, NewAnswer
+from turnline.testing.blobs import MortalArtifacts
 from turnline.testing.inline import Fuse
 from turnline.testing.life import Died
 from turnline.testing.node import Node
@@ -34,6 +36,7 @@ class World:
         self.fuse = fuse
         self.crashes = 0
         self.adapters = {a.name: a for a in adapters}
+        self.artifacts = MemoryArtifacts(self.clock)
         self._folder = folder
         self._make_app = make_app
         self._random = Random(seed)  # noqa: S311 - a simulation, not a secret
@@ -49,6 +52,7 @@ class World:
 
     async def start(self) -> None:
         """Be born: open the file, declare the former life dead, start the loops."""
+        fuse = self.fuse  # of this life: what goes on in it after its death must not see the next one's
         self._node = Node(
             self._folder / "world.sqlite",
             self.clock,
@@ -56,6 +60,7 @@ class World:
             list(self.adapters.values()),
             self._random,
             fuse=self.fuse,
+            artifacts=MortalArtifacts(self.artifacts, lambda: fuse),
         )
         await self._node.start(adopt=True)
 

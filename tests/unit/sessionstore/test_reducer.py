@@ -56,11 +56,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "turn.failed": {"error": "ValueError: no", "attempts": 5, "dead": True},
     "turn.closed": {"turn_id": "t1", "agent_version": "3", "run": {"id": "t1"}},
     "session.status": {"status": "completed", "reason": "done"},
+    "artifact.stored": {"name": "log", "digest": "a" * 64, "size": 1, "media_type": "text/plain"},
+    "artifact.dropped": {"name": "old"},
+    "workspace.changed": {"set": {"a.py": {"digest": "b" * 64, "size": 2}}, "removed": ["gone.py"]},
 }
 
 
 def full_record() -> Record:
     entries = [("wait.opened", opened("w1", binds={"commit": "abc"})), ("effect.requested", requested())]
+    entries.append(("artifact.stored", {"name": "old", "digest": "c" * 64, "size": 3, "media_type": "text/plain"}))
     return fold_all(new_record(), entries)
 
 

@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO artifact_ref (tenant, session, digest, seq) VALUES (?, ?, ?, ?)

@@ -1,0 +1,1 @@
+SELECT DISTINCT digest FROM artifact_ref WHERE digest IN (SELECT value FROM json_each(?))

@@ -128,6 +128,18 @@ def _set_aside(body: Body) -> str:
     return f"{body['key']}: {body['reason']}"
 
 
+def _artifact(body: Body) -> str:
+    return f"{body['name']}: {body['size']:,} bytes of {body['media_type']}, {body['digest'][:12]}"
+
+
+def _dropped(body: Body) -> str:
+    return f"{body['name']} let go"
+
+
+def _workspace(body: Body) -> str:
+    return "; ".join([*body["set"], *(f"{path} removed" for path in body["removed"])])
+
+
 def _as_stored(body: Any) -> str:
     return orjson.dumps(body, default=str).decode()
 
@@ -151,5 +163,8 @@ WORDS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
         "turn.failed": _failed,
         "turn.closed": _turn,
         "session.status": _status,
+        "artifact.stored": _artifact,
+        "artifact.dropped": _dropped,
+        "workspace.changed": _workspace,
     }
 )

@@ -32,6 +32,13 @@ SAID: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("turn.failed", {"error": "boom", "attempts": 2, "dead": False}, "boom (attempt 2, to be tried again)"),
     ("session.status", {"status": "completed", "reason": "done"}, "completed: done"),
+    (
+        "artifact.stored",
+        {"name": "log", "size": 12345, "media_type": "text/plain", "digest": "0123456789abcdef"},
+        "log: 12,345 bytes of text/plain, 0123456789ab",
+    ),
+    ("artifact.dropped", {"name": "log"}, "log let go"),
+    ("workspace.changed", {"set": {"a.py": {}}, "removed": ["b.py"]}, "a.py; b.py removed"),
 ]
 
 

@@ -204,7 +204,7 @@ def _commit(
         record_sha256=draft.sha256,
         status=status,
         totals=Totals(turns, totals.tokens + intents.tokens, totals.cost + intents.cost, totals.seconds + meta.seconds),
-        run_id=run["id"] if run else "",
+        run_id=run["id"] if run and not draft.record["control"].get("person") else "",
         effects=tuple(draft.effects),
         waits=tuple(draft.waits),
         absorbed=tuple(r.pos for r in loaded.receipts),

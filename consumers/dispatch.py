@@ -54,7 +54,12 @@ def dispatch(agent: Agent[Any], record: Record, rows: Sequence[InboxRow]) -> Dis
     event = rows[-1].event
     match event.kind:
         case Kind.MESSAGE | Kind.CRON | Kind.COMMAND:
-            handler = agent.handler_for(event.type)
+            person = record["control"].get("person")
+            if person:
+                return NoHandler(f"{person} answers in the agent's place")
+            # A command is for the handler that names it: `*` is for what comes from outside.
+            command = event.kind is Kind.COMMAND
+            handler = agent.handlers.get(event.type) if command else agent.handler_for(event.type)
             if handler is None:
                 return NoHandler(f"agent {agent.name!r} has no handler for {event.type!r}")
             return Dispatch(event.type, handler)

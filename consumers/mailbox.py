@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from consumers.loaded import Loaded
-from sessionstore.event import Rank
+from sessionstore.event import ARRIVING, Rank
 from sessionstore.inbox import Accepted, InboxRow, SessionRef
 
 
@@ -81,10 +81,15 @@ class Mailbox:
         self.gap = True
         return freed
 
-    def first_known(self, run_open: bool, now: float) -> InboxRow | None:
-        """The first row in order that may run now, of those known here."""
+    def first_known(self, run_open: bool, now: float, *, person: bool = False) -> InboxRow | None:
+        """The first row in order that may run now, of those known here.
+
+        `person`: somebody answers in the agent's place, and only what comes in is recorded.
+        """
         if not self.rows:
             return None
         able = [r for r in self.rows.values() if not (run_open and r.event.rank == Rank.REST)]
+        if person:
+            able = [r for r in able if r.event.kind in ARRIVING]
         first = min(able, key=lambda r: (r.event.rank, r.pos), default=None)
         return first if first is not None and first.due <= now else None

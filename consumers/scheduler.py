@@ -26,6 +26,7 @@ from sessionstore.event import Kind, Rank
 from sessionstore.inbox import InboxRow, SessionRef
 from sessionstore.leases import Busy, Gone, Held
 from sessionstore.notice import Notice
+from sessionstore.session import Status
 from sessionstore.store import Store
 
 log = structlog.get_logger(__name__)
@@ -93,6 +94,8 @@ class Scheduler:
             rows_max = self._settings.mailbox_rows_max if self._room() else 0
             self._buffered += mailbox.offer(accepted, rows_max, self._settings.mailbox_bytes_max)
             self._make_ready(mailbox)
+        if notice.revoked:
+            self._lost(ref for ref in notice.revoked if self._holds(ref))
         for ref in notice.woken:
             self.poke(ref)
 
@@ -132,6 +135,10 @@ class Scheduler:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
             await self._holdings.release_all()
+
+    def _holds(self, ref: SessionRef) -> bool:
+        mailbox = self._mailboxes.get(ref)
+        return mailbox is not None and mailbox.loaded is not None
 
     def _room(self) -> bool:
         return self._buffered < self._settings.buffered_bytes_max
@@ -249,11 +256,17 @@ class Scheduler:
 
     def _known(self, mailbox: Mailbox) -> InboxRow | None:
         run_open = mailbox.loaded is not None and mailbox.loaded.head.run_id != ""
-        return mailbox.first_known(run_open, self._clock.now())
+        person = mailbox.loaded is not None and bool(mailbox.loaded.record["control"].get("person"))
+        return mailbox.first_known(run_open, self._clock.now(), person=person)
 
     async def _acquire(self, mailbox: Mailbox) -> int:
         [result] = await self._store.leases.acquire([mailbox.ref], self._owner, self._settings.lease_ttl_s)
         match result:
+            case Held() if result.head.status in (Status.PAUSED, Status.ARCHIVED):
+                # Nothing runs; what is put stays queued, and is looked at again when the pause ends.
+                self._holdings.give_back(result.lease)
+                self._drop(mailbox)
+                return 0
             case Held():
                 mailbox.loaded = loaded_from(result)
                 mailbox.lost = False

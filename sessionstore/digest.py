@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+CLOSING: Final = ("turn.closed", "operator.closed")
 OWN_FIELDS: Final = ("sha256", "entries_sha256")
 
 
@@ -22,9 +23,9 @@ class TurnDigest:
         self._sha.update(b"%s\n%d\n" % (type_.encode(), len(json)))
         self._sha.update(json)
 
-    def add_closing(self, body: Mapping[str, Any]) -> None:
-        """The `turn.closed` event."""
-        self.add("turn.closed", orjson.dumps({k: v for k, v in body.items() if k not in OWN_FIELDS}))
+    def add_closing(self, body: Mapping[str, Any], type_: str = "turn.closed") -> None:
+        """The event that closes a turn, or an operator's action."""
+        self.add(type_, orjson.dumps({k: v for k, v in body.items() if k not in OWN_FIELDS}))
 
     def hexdigest(self) -> str:
         """The digest so far."""

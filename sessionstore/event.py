@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Final
 
 ReplyRoute = Mapping[str, Any]
 """Where a reply goes: `{"adapter": name, "lane": destination, ...address fields of that adapter}`."""
@@ -18,6 +18,9 @@ class Kind(StrEnum):
     ANSWER = "answer"  # a question's answer, or its expiry
     OUTCOME = "outcome"  # how an effect ended
     COMMAND = "command"  # an operator's
+
+
+ARRIVING: Final = frozenset({Kind.MESSAGE, Kind.CRON, Kind.COMMAND})
 
 
 class Rank(IntEnum):

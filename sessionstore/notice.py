@@ -8,7 +8,8 @@ from sessionstore.inbox import Accepted, SessionRef
 
 @dataclass(slots=True)
 class Notice:
-    """New inbox rows in order, whether the outbox has something new to send, and sessions whose story grew."""
+    """New inbox rows in order, whether the outbox has something new to send, sessions whose story grew,
+    sessions to look at, and sessions whose owner has been set aside."""
 
     rows: list[Accepted] = field(default_factory=list)
     outbox: bool = False
@@ -16,6 +17,7 @@ class Notice:
     waits: bool = False
     touched: set[SessionRef] = field(default_factory=set)
     woken: set[SessionRef] = field(default_factory=set)
+    revoked: set[SessionRef] = field(default_factory=set)
 
 
 Listener = Callable[[Notice], None]

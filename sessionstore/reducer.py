@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sessionstore import patch
 from sessionstore.errors import Damaged
-from sessionstore.record import APPROVALS_MAX, ERRORS_MAX, OUTCOMES_MAX, Record
+from sessionstore.record import APPROVALS_MAX, ERRORS_MAX, OUTCOMES_MAX, Record, new_record
 
 Body = Mapping[str, Any]
 Fold = Callable[[Record, Body], Record]
@@ -149,7 +149,43 @@ def _workspace_changed(record: Record, body: Body) -> Record:
     return _with(record, "artifacts", workspace={**kept, **body["set"]})
 
 
+def _wait_cancelled(record: Record, body: Body) -> Record:
+    return _unawaited(record, body["wait_id"])
+
+
+def _effect_withdrawn(record: Record, body: Body) -> Record:
+    return _unawaited(record, body["effect_id"])
+
+
+def _unawaited(record: Record, awaited_id: str) -> Record:
+    awaited = record["execution"]["awaited"]
+    if awaited_id not in awaited:
+        return record
+    return _with(record, "execution", awaited={k: v for k, v in awaited.items() if k != awaited_id})
+
+
+def _run_closed(record: Record, body: Body) -> Record:
+    return _with(record, "execution", run=None)
+
+
+def _session_reset(record: Record, body: Body) -> Record:
+    """A new epoch begins with nothing; what the old one knew stays in the transcript."""
+    return new_record()
+
+
+def _session_restored(record: Record, body: Body) -> Record:
+    """The event carries the record, so that it holds whatever retention removes before it."""
+    restored: Record = body["record"]
+    return restored
+
+
+def _session_person(record: Record, body: Body) -> Record:
+    return _with(record, "control", person=body["person"])
+
+
 def _status(record: Record, body: Body) -> Record:
+    if "before" in body:
+        record = _with(record, "control", paused_from=body["before"])
     return {**record, "status": body["status"], "reason": body["reason"]}
 
 
@@ -165,6 +201,7 @@ TELLING: Final = frozenset(
         "route.changed",
         "recovery.decided",
         "operator.acted",
+        "operator.closed",
     }
 )
 
@@ -184,6 +221,12 @@ _FOLDS: Final[Mapping[str, Fold]] = MappingProxyType(
         "artifact.stored": _artifact_stored,
         "artifact.dropped": _artifact_dropped,
         "workspace.changed": _workspace_changed,
+        "wait.cancelled": _wait_cancelled,
+        "effect.withdrawn": _effect_withdrawn,
+        "run.closed": _run_closed,
+        "session.reset": _session_reset,
+        "session.restored": _session_restored,
+        "session.person": _session_person,
     }
 )
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sessionstore.commit import SessionStore
 from sessionstore.inbox import Inbox
+from sessionstore.intervention import Interventions
 from sessionstore.leases import RowLeases
 from sessionstore.notice import Listener
 from sessionstore.operations import Operations
@@ -32,6 +33,8 @@ class Store(Protocol):
     def reads(self) -> Reads: ...
     @property
     def operations(self) -> Operations: ...
+    @property
+    def interventions(self) -> Interventions: ...
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Be told, in this process, what each transaction changed; returns the way to stop."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from sessionstore.digest import TurnDigest
+from sessionstore.digest import CLOSING, TurnDigest
 from sessionstore.errors import Damaged
 from sessionstore.inbox import SessionRef
 from sessionstore.reads import Reads
@@ -133,7 +133,7 @@ class _Folding:
             says = f"event {seq} ({type_}) does not fit what came before it: {_said(error)}"
             raise _Found(Difference(What.MISFIT, seq, type_, turn_id, says)) from error
         self.seq, self.events = seq, self.events + 1
-        if type_ == "turn.closed":
+        if type_ in CLOSING:
             self._close(row)
         else:
             self.digest.add(type_, orjson.dumps(row["body"]))
@@ -165,7 +165,7 @@ class _Folding:
     def _close(self, row: Mapping[str, Any]) -> None:
         seq, turn_id, body = row["seq"], row["turn_id"], row["body"]
         digest = checksum(canonical(self.record))
-        self.digest.add_closing(body)
+        self.digest.add_closing(body, row["type"])
         told, self.digest = self.digest.hexdigest(), TurnDigest()
         fits = body.get("sha256") == digest and body.get("entries_sha256", told) == told
         if body.get("turn_id") != turn_id or not fits:

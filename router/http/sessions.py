@@ -12,6 +12,7 @@ from router.http.caller import LIMIT_MAX, Caller, caller, number, path_part
 from router.http.effects import effect_view
 from router.http.problems import json_response
 from router.http.sessionview import line, view
+from sessionstore.digest import CLOSING
 from sessionstore.errors import BadInput, NotFound
 from sessionstore.inbox import SessionRef
 
@@ -78,7 +79,7 @@ async def get_checkpoints(request: web.Request) -> web.Response:
     found: list[dict[str, Any]] = []
     async for event in _events(who, ref, after):
         after = event["seq"]
-        if event["type"] == "turn.closed":
+        if event["type"] in CLOSING:
             found.append(_checkpoint(event))
         if len(found) == limit:
             break

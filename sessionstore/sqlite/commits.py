@@ -9,6 +9,7 @@ from sessionstore.commit import (
     AlreadyProcessed,
     CommitResult,
     Committed,
+    Entry,
     FenceRefused,
     RecordCommit,
     TurnCommit,
@@ -21,7 +22,7 @@ from sessionstore.sqlite.arrivals import route_json
 from sessionstore.sqlite.artifactrefs import put_refs
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
-from sessionstore.sqlite.intended import put_effects
+from sessionstore.sqlite.intended import Origin, put_effects, put_waits
 from sessionstore.sqlite.leases import next_row, receipts
 
 
@@ -64,10 +65,12 @@ def _commit(tx: Transaction, tally: Tally, turn: TurnCommit, now: float) -> Comm
     if version != turn.version or seq + 1 != turn.first_seq:
         return VersionConflict(version)
     _settle_members(tx, turn, now)
-    last_seq = _append(tx, turn, epoch, now)
+    origin = Origin(turn.lease.ref, agent, epoch, turn.turn_id, turn.run_id)
+    last_seq = append(tx, origin, turn.first_seq, turn.entries, now)
     _put_record(tx, turn, last_seq, epoch, now)
-    handed = put_effects(tx, tally, turn, agent, epoch, now) if turn.effects else ()
-    _put_waits(tx, turn, agent, epoch, now)
+    handed = put_effects(tx, tally, origin, turn.effects, turn.hand_over, now) if turn.effects else ()
+    if turn.waits or turn.close_waits:
+        put_waits(tx, origin, turn.waits, turn.close_waits, now)
     tx.run_many("outbox_absorb", [(pos,) for pos in turn.absorbed])
     if turn.journaled:
         tx.run("journal_clear", (tenant, session))
@@ -105,15 +108,16 @@ def _put_dead(tx: Transaction, turn: TurnCommit, pos: int, now: float) -> None:
     tx.run("dead_insert", (dead_id, tenant, session, source, event_id, pos, turn.dead_reason, body, now))
 
 
-def _append(tx: Transaction, turn: TurnCommit, epoch: int, now: float) -> int:
-    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
+def append(tx: Transaction, origin: Origin, first_seq: int, entries: Sequence[Entry], now: float) -> int:
+    """Number and write transcript events; returns the last number."""
+    ref = origin.ref
     rows = [
-        (tenant, session, seq, epoch, entry.type, now, turn.turn_id, entry.json or orjson.dumps(entry.body))
-        for seq, entry in enumerate(turn.entries, turn.first_seq)
+        (ref.tenant, ref.session, seq, origin.epoch, x.type, now, origin.turn_id, x.json or orjson.dumps(x.body))
+        for seq, x in enumerate(entries, first_seq)
     ]
     tx.run_many("transcript_append", rows)
-    put_refs(tx, turn.lease.ref, turn.first_seq, turn.entries)
-    return turn.first_seq + len(rows) - 1
+    put_refs(tx, ref, first_seq, entries)
+    return first_seq + len(rows) - 1
 
 
 def _put_record(tx: Transaction, turn: TurnCommit, seq: int, epoch: int, now: float) -> None:
@@ -122,34 +126,6 @@ def _put_record(tx: Transaction, turn: TurnCommit, seq: int, epoch: int, now: fl
     tx.run("record_put", (tenant, session, seq, turn.record, digest))
     if turn.snapshot:
         tx.run("checkpoint_put", (tenant, session, seq, epoch, turn.turn_id, now, turn.record, digest))
-
-
-def _put_waits(tx: Transaction, turn: TurnCommit, agent: str, epoch: int, now: float) -> None:
-    tenant, session = turn.lease.ref.tenant, turn.lease.ref.session
-    rows = [
-        (
-            w.wait_id,
-            tenant,
-            session,
-            agent,
-            epoch,
-            turn.turn_id,
-            w.kind,
-            w.then,
-            w.question,
-            orjson.dumps(w.options),
-            orjson.dumps(w.binds),
-            orjson.dumps(w.data),
-            int(w.priority),
-            route_json(w.route),
-            w.due if w.due is not None else w.expires_at,
-            now,
-        )
-        for w in turn.waits
-    ]
-    tx.run_many("wait_insert", rows)
-    tx.run_many("wait_cancel", [(now, wait_id) for wait_id in turn.close_waits])
-    tx.notice.waits = tx.notice.waits or bool(rows)
 
 
 def _put_head(tx: Transaction, turn: TurnCommit, seq: int, due: float | None, now: float) -> None:

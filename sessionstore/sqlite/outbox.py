@@ -13,6 +13,7 @@ from sessionstore.sqlite.arrivals import arrive
 from sessionstore.sqlite.counters import Tally
 from sessionstore.sqlite.database import Database, Transaction
 from sessionstore.sqlite.rows import claimed_from
+from sessionstore.sqlite.withdrawing import withdraw
 
 NONCE_BYTES = 16
 SWEEP_MAX = 256
@@ -127,6 +128,9 @@ def settle(tx: Transaction, tally: Tally, s: Settlement, now: float) -> bool:
     if not blocks:
         tx.run("outbox_promote", (tenant, session, lane))
         tx.notice.outbox = True
+    if unwanted and s.state is EffectState.RETRY:
+        # Withdrawn while it was under way: nothing is tried again.
+        withdraw(tx, SessionRef(tenant, session), [s.claim.effect.effect_id], now)
     if s.state is EffectState.UNKNOWN:
         tx.notice.unknown = True
     if not blocks and not unwanted and (s.claim.effect.then or s.outcome == "void"):
@@ -134,11 +138,17 @@ def settle(tx: Transaction, tally: Tally, s: Settlement, now: float) -> bool:
     return True
 
 
+def _open(tx: Transaction, claim: Claimed) -> bool:
+    """Whether the effect's run is the session's open one; while a person answers, it is open and set aside."""
+    key = (claim.tenant, claim.session)
+    run = tx.one("session_run", key)
+    return run is not None and (run[0] == claim.run_id or (not run[0] and bool(tx.one("session_person", key)[0])))
+
+
 def _tell(tx: Transaction, tally: Tally, s: Settlement, now: float) -> None:
     """The outcome becomes an event of its session, in the transaction that settles the effect."""
     claim = s.claim
-    run = tx.one("session_run", (claim.tenant, claim.session))
-    rank = Rank.RUN if run and run[0] and run[0] == claim.run_id else Rank.REST
+    rank = Rank.RUN if claim.run_id and _open(tx, claim) else Rank.REST
     data = {
         "effect_id": claim.effect.effect_id,
         "then": claim.effect.then,

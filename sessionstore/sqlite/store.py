@@ -9,6 +9,7 @@ from sessionstore.sqlite.commits import SqliteCommits
 from sessionstore.sqlite.cron import SqliteCron
 from sessionstore.sqlite.database import GROUP_MAX, Database, Transaction
 from sessionstore.sqlite.inbox import SqliteInbox
+from sessionstore.sqlite.interventions import SqliteInterventions
 from sessionstore.sqlite.leases import SqliteLeases
 from sessionstore.sqlite.migrate import migrate
 from sessionstore.sqlite.operations import SqliteOperations
@@ -48,6 +49,7 @@ class SqliteStore:
         self.cron = SqliteCron(self._db, clock)
         self.reads = SqliteReads(self._db, clock)
         self.operations = SqliteOperations(self._db, clock)
+        self.interventions = SqliteInterventions(self._db, clock)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Be told, in this process, what each transaction changed; returns the way to stop."""

@@ -120,6 +120,35 @@ def _status(body: Body) -> str:
     return f"{body['status']}{': ' + body['reason'] if body['reason'] else ''}"
 
 
+def _acted(body: Body) -> str:
+    return f"{body['action']} by {body['by']}{': ' + body['reason'] if body['reason'] else ''}"
+
+
+def _cancelled(body: Body) -> str:
+    return f"{body['wait_id']} is not awaited any more, by {body['by']}"
+
+
+def _withdrawn(body: Body) -> str:
+    return f"{body['effect_id']}, which was {body['was']}, is not wanted any more"
+
+
+def _run_closed(body: Body) -> str:
+    return f"the run has ended: {body['reason']}"
+
+
+def _reset(body: Body) -> str:
+    return f"epoch {body['epoch']} begins, by {body['by']}"
+
+
+def _restored(body: Body) -> str:
+    at = f" at {body['to_seq']}" if body["to_seq"] else ""
+    return f"as {body['of']} was{at}" if body.get("of") else f"as it was{at}"
+
+
+def _person(body: Body) -> str:
+    return f"{body['person']} answers in the agent's place" if body["person"] else "the agent answers again"
+
+
 def _reason(body: Body) -> str:
     return str(body["reason"])
 
@@ -166,5 +195,13 @@ WORDS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
         "artifact.stored": _artifact,
         "artifact.dropped": _dropped,
         "workspace.changed": _workspace,
+        "session.reset": _reset,
+        "session.restored": _restored,
+        "session.person": _person,
+        "wait.cancelled": _cancelled,
+        "effect.withdrawn": _withdrawn,
+        "run.closed": _run_closed,
+        "operator.acted": _acted,
+        "operator.closed": _acted,
     }
 )

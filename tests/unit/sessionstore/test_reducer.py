@@ -59,12 +59,19 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "artifact.stored": {"name": "log", "digest": "a" * 64, "size": 1, "media_type": "text/plain"},
     "artifact.dropped": {"name": "old"},
     "workspace.changed": {"set": {"a.py": {"digest": "b" * 64, "size": 2}}, "removed": ["gone.py"]},
+    "wait.cancelled": {"wait_id": "w1", "by": "ann"},
+    "effect.withdrawn": {"effect_id": "e1", "was": "pending"},
+    "run.closed": {"reason": "cancel"},
+    "session.reset": {"epoch": 1, "by": "ann"},
+    "session.restored": {"to_seq": 4, "record": {**new_record(), "state": {"n": 2}}},
+    "session.person": {"person": "ann"},
 }
 
 
 def full_record() -> Record:
     entries = [("wait.opened", opened("w1", binds={"commit": "abc"})), ("effect.requested", requested())]
     entries.append(("artifact.stored", {"name": "old", "digest": "c" * 64, "size": 3, "media_type": "text/plain"}))
+    entries.append(("turn.closed", {"turn_id": "t0", "agent_version": "2", "run": {"id": "t0"}}))
     return fold_all(new_record(), entries)
 
 

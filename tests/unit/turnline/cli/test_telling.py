@@ -7,7 +7,7 @@ import pytest
 from sessionstore.reducer import TYPES
 from turnline.cli.telling import WORDS, bound, told
 
-OTHERS_WORDS = {"event.late", "route.changed", "recovery.decided", "operator.acted"}  # shown as stored
+OTHERS_WORDS = {"event.late", "route.changed", "recovery.decided"}  # shown as stored
 
 SAID: list[tuple[str, dict[str, Any], str]] = [
     ("message.in", {"sender": "ann", "source": "s", "type": "message", "data": {"text": "hi"}}, "ann: hi"),
@@ -31,6 +31,16 @@ SAID: list[tuple[str, dict[str, Any], str]] = [
         "deploy() failed: no",
     ),
     ("turn.failed", {"error": "boom", "attempts": 2, "dead": False}, "boom (attempt 2, to be tried again)"),
+    ("operator.acted", {"action": "pause", "by": "ann", "reason": "look"}, "pause by ann: look"),
+    ("operator.closed", {"action": "pause", "by": "ann", "reason": ""}, "pause by ann"),
+    ("wait.cancelled", {"wait_id": "w1", "by": "ann"}, "w1 is not awaited any more, by ann"),
+    ("effect.withdrawn", {"effect_id": "e1", "was": "pending"}, "e1, which was pending, is not wanted any more"),
+    ("run.closed", {"reason": "cancel"}, "the run has ended: cancel"),
+    ("session.reset", {"epoch": 2, "by": "ann"}, "epoch 2 begins, by ann"),
+    ("session.restored", {"to_seq": 7, "record": {}}, "as it was at 7"),
+    ("session.restored", {"to_seq": 7, "of": "agent:a/dm:1", "record": {}}, "as agent:a/dm:1 was at 7"),
+    ("session.person", {"person": "ann"}, "ann answers in the agent's place"),
+    ("session.person", {"person": ""}, "the agent answers again"),
     ("session.status", {"status": "completed", "reason": "done"}, "completed: done"),
     (
         "artifact.stored",

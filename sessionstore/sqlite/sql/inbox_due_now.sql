@@ -1,0 +1,1 @@
+UPDATE inbox SET due = 0 WHERE tenant = ? AND session = ? AND status = 'queued'

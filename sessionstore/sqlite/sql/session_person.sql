@@ -1,0 +1,1 @@
+SELECT person FROM session WHERE tenant = ? AND session = ?

@@ -1,0 +1,1 @@
+UPDATE session SET due = ? WHERE tenant = ? AND session = ?

@@ -11,6 +11,7 @@ savepoints around each operation (two more statements each, to guard against wha
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -208,7 +209,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     )
     try:
         if not read_only:
-            connection.execute("PRAGMA journal_mode=WAL")
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA wal_autocheckpoint=4000")
         connection.execute("PRAGMA cache_size=-65536")
@@ -216,6 +217,20 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Tried again ourselves: two that turn a new file to WAL at once would wait for each other, so SQLite tells one
+    of them BUSY at once, without its busy timeout."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > give_up:
+                raise
+        time.sleep(0.005)
 
 
 def _wrapped(error: Exception) -> Exception:

@@ -9,6 +9,7 @@ import structlog
 
 from consumers.agent import App
 from consumers.bus import StoreBus
+from consumers.operator import Operator
 from consumers.scheduler import SchedulerSettings
 from outbox.relay import RelaySettings
 from router.cron import CronLoop
@@ -130,6 +131,7 @@ class Process:
             trail=trail,
             clock=self._clock,
             webchat=webchat,
+            operator=Operator(store, self._clock, self.app.by_name()),
             hooks=hooks_of(settings, agents),
             endpoints=frozenset(settings.endpoints),
             ready=self._not_ready,

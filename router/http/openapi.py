@@ -45,6 +45,7 @@ class Operation:
     query: tuple[Query, ...] = ()
     status: int = 200
     problems: tuple[int, ...] = ()
+    name: str = ""  # its operationId, where a handler answers several paths
 
 
 DOCUMENT: web.AppKey[dict[str, Any]] = web.AppKey("openapi", dict[str, Any])
@@ -83,7 +84,7 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
 def _described(operation: Operation) -> dict[str, Any]:
     failures = sorted({*operation.problems, *((401, 403) if operation.scope else ())})
     described: dict[str, Any] = {
-        "operationId": operation.handler.__name__,
+        "operationId": operation.name or operation.handler.__name__,
         "summary": operation.told,
         "parameters": [*_path_parameters(operation.path), *map(_parameter, operation.query)],
         "responses": {

@@ -37,6 +37,7 @@ from router.http.schema import (
     TranscriptPage,
 )
 from router.http.services import SERVICES
+from router.http.sessionactions import ACTIONS
 from router.http.sessions import (
     get_checkpoints,
     get_effects_of,
@@ -129,6 +130,7 @@ OPERATIONS = (
         query=(AFTER, Query("Last-Event-ID", str, "The last number that was seen; wins.", where="header")),
         problems=(400, 404, 503),
     ),
+    *ACTIONS,
     Operation(
         "GET",
         "/v1/approvals",

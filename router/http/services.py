@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from consumers.bus import Bus
+from consumers.operator import Operator
 from router.hooks import Hook
 from router.http.auth import Tokens
 from router.rules import Routing
@@ -28,6 +29,7 @@ class Services:
     trail: Trail
     clock: Clock
     webchat: WebChat
+    operator: Operator
     hooks: Mapping[str, Hook]
     endpoints: frozenset[str]
     ready: Callable[[], str]

@@ -1,19 +1,23 @@
 """`turnline sessions`: what each session is about, and what happened in it."""
 
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.panel import Panel
 from rich.text import Text
 
+from sessionstore.digest import CLOSING
 from sessionstore.errors import NotFound
+from sessionstore.history import events_after
 from sessionstore.inbox import SessionRef
 from turnline.cli.following import follow, last
 from turnline.cli.opening import Opened, settings_for, with_store
 from turnline.cli.options import DataOption, JsonOption, KeyTenantOption, StoreOption, TenantOption
 from turnline.cli.portrait import awaits, portrait
 from turnline.cli.screen import badge, facts, json_line, line, put_json, say, show, table
+from turnline.cli.sessionactions import KeyArgument, add_actions
 from turnline.cli.telling import told
 from turnline.cli.times import ago, clock
 
@@ -26,8 +30,6 @@ EFFECTS_READ_MAX = 100
 APPROVALS_READ_MAX = 50
 TOLD_CHARS_MAX = 400
 ALIKE_MAX = 3
-
-KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="The session's key, as `sessions list` shows it.")]
 
 
 @app.command("list")
@@ -58,12 +60,18 @@ def list_sessions(
 def show_session(
     ctx: typer.Context,
     key: KeyArgument,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="List where a turn or an action ended: what rewind and fork take.")
+    ] = False,
     tenant: KeyTenantOption = None,
     as_json: JsonOption = False,
     data: DataOption = None,
     store: StoreOption = None,
 ) -> None:
     """One session: goal, stage, what it waits for, what is approved, what is under way."""
+    if checkpoints:
+        _show_checkpoints(ctx, key, tenant, as_json, data, store)
+        return
 
     async def read(opened: Opened) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, str]]:
         session, ref = await _found(opened, key, tenant)
@@ -117,6 +125,26 @@ def tail(
                 _put_rows(more, as_json)
 
     with_store(settings_for(ctx, data, store), read)
+
+
+add_actions(app)
+
+
+def _show_checkpoints(
+    ctx: typer.Context, key: str, tenant: str | None, as_json: bool, data: Path | None, store: str | None
+) -> None:
+    async def read(opened: Opened) -> list[dict[str, Any]]:
+        _, ref = await _found(opened, key, tenant)
+        return [row async for row in events_after(opened.store.reads, ref, 0) if row["type"] in CLOSING]
+
+    rows = with_store(settings_for(ctx, data, store), read)
+    if as_json:
+        names = ("seq", "epoch", "at", "turn_id")
+        found = [{**{name: row[name] for name in names}, "sha256": row["body"]["sha256"]} for row in rows]
+        put_json({"checkpoints": found})
+        return
+    lines = ((str(row["seq"]), clock(row["at"]), told(row["type"], row["body"])) for row in rows)
+    show(table(("seq", "at", "what"), lines, wraps=("what",)))
 
 
 def _put_rows(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -15,6 +15,7 @@ from yarl import URL
 
 from consumers.agent import Agent, App
 from consumers.bus import StoreBus
+from consumers.operator import Operator
 from consumers.outcome import Decision
 from consumers.turn import Turn
 from router.http.auth import KnownToken, Principal, Tokens, admin_token, hashed
@@ -244,6 +245,7 @@ async def served(
         trail=trail,
         clock=clock,
         webchat=webchat,
+        operator=Operator(store, clock, demo(gate).by_name()),
         hooks={},
         endpoints=frozenset(),
         ready=lambda: reason[0] if reason else "",

@@ -13,6 +13,7 @@ import aiohttp
 import orjson
 
 from consumers.bus import Bus, StoreBus
+from consumers.operator import Operator
 from router.hooks import Hook
 from router.http.auth import KnownToken, Principal, Tokens, admin_token, hashed
 from router.http.server import Server, make_application
@@ -121,6 +122,7 @@ async def opened(
         trail=trail,
         clock=clock,
         webchat=WebChat(store, made, routing, clock, b"cookie"),
+        operator=Operator(store, clock),
         hooks=hooks() if doors is None else doors,
         endpoints=frozenset({"crm"}),
         ready=lambda: "",

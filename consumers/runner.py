@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -33,8 +33,7 @@ from sessionstore.commit import (
 from sessionstore.deadlines import Deadlines
 from sessionstore.errors import BadInput, FenceLost
 from sessionstore.inbox import InboxRow
-from sessionstore.leases import RowLeases, StepRecord
-from sessionstore.timer import Waits
+from sessionstore.leases import Lease, StepRecord
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +66,22 @@ class Lost:
 TurnResult = Done | PutOff | Lost
 
 
+class Attempts(Protocol):
+    """The part of `RowLeases` that counts starts."""
+
+    async def attempt(self, lease: Lease, pos: int, *, due: float | None = None, error: str = "") -> int:
+        """See `RowLeases.attempt`."""
+        ...
+
+
+class Questions(Protocol):
+    """The part of `Waits` that gives a question back."""
+
+    async def get(self, wait_id: str) -> dict[str, Any] | None:
+        """See `Waits.get`."""
+        ...
+
+
 class Runner:
     """Runs turns of the app's agents."""
 
@@ -74,8 +89,8 @@ class Runner:
         self,
         agents: Mapping[str, Agent[Any]],
         commits: SessionStore,
-        leases: RowLeases,
-        waits: Waits,
+        leases: Attempts,
+        waits: Questions,
         clock: Clock,
         random: Random,
         threads: Executor,

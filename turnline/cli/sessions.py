@@ -16,6 +16,7 @@ from turnline.cli.following import follow, last
 from turnline.cli.opening import Opened, settings_for, with_store
 from turnline.cli.options import DataOption, JsonOption, KeyTenantOption, StoreOption, TenantOption
 from turnline.cli.portrait import awaits, portrait
+from turnline.cli.replaycommand import add_replay
 from turnline.cli.screen import badge, facts, json_line, line, put_json, say, show, table
 from turnline.cli.sessionactions import KeyArgument, add_actions
 from turnline.cli.telling import told
@@ -128,6 +129,7 @@ def tail(
 
 
 add_actions(app)
+add_replay(app)
 
 
 def _show_checkpoints(

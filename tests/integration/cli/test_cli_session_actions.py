@@ -102,3 +102,26 @@ def test_a_person_takes_over_says_something_and_hands_back(turnline: Command, fo
     assert turnline("sessions", "handback", KEY, "--by", "ann").code == 0
     assert asyncio.run(replies())[-1] == "Ann here"
     assert turnline("audit").code == 0
+
+
+def test_a_replay_shows_what_newer_code_decides_differently(turnline: Command, tmp_path: Path) -> None:
+    newer = tmp_path / "newer_clerk.py"
+    newer.write_text(
+        "from tests.integration.cli.story import clerk\n"
+        "from turnline import App\n"
+        "agent = clerk()\n"
+        "app = App(agents=[agent])\n"
+    )
+    first = str(checkpoints(turnline)[0])
+    same = turnline("sessions", "replay", KEY, "--from", first, "--app", str(newer), "--json")
+    assert (same.code, same.document["same"]) == (0, True)
+    newer.with_name("rude_clerk.py").write_text(
+        newer.read_text() + "agent.handlers['message'] = lambda turn: turn.reply('no')\n"
+    )
+    ran = turnline("sessions", "replay", KEY, "--from", first, "--app", str(newer.with_name("rude_clerk.py")))
+    assert ran.code == 1
+    for said in ("decided differently", "- ask Deploy 2.1?", "+ reply no", "- reply 2: again"):
+        assert said in ran.out
+    assert turnline("sessions", "replay", KEY, "--from", first, "--json").problem["code"] == "bad_settings"
+    wrong = turnline("sessions", "replay", KEY, "--from", first, "--app", str(newer), "--stub", "pay", "--json")
+    assert wrong.problem["code"] == "bad_input"
